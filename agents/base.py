@@ -1,0 +1,90 @@
+"""What an agent is: something that turns an observation into one action.
+
+An agent keeps no memory between turns. All it may use is in its `Turn`: the observation (which
+holds the whole visible past), and two random streams derived from the scenario's seed, one for
+the turn and one for its character, the same throughout a negotiation. So a worker that answers
+one turn of a live room and a simulation that plays ten thousand episodes run the same code and
+give the same moves. Pure: no Django, no clock, no global randomness.
+"""
+
+import random
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from markets.engine.observation import Observation
+from markets.engine.protocol import Action, Party, Role
+from markets.engine.scenarios import Family, Scenario
+from markets.engine.seeds import derive_seed
+
+
+class Turn:
+    """One request to act."""
+
+    def __init__(
+        self,
+        *,
+        observation: Observation,
+        seed: int,
+        party: Party,
+        slug: str,
+        position: int,
+        scenario: Scenario | None = None,
+    ) -> None:
+        self.observation = observation
+        self.scenario = scenario
+        """The whole scenario, given to reference policies that know the values and to no other."""
+        self._seed = seed
+        self._party = party
+        self._slug = slug
+        self._position = position
+
+    @property
+    def chance(self) -> random.Random:
+        """A fresh stream for this turn."""
+        return random.Random(
+            derive_seed("turn", self._seed, self._party, self._slug, self._position)
+        )
+
+    @property
+    def character(self) -> random.Random:
+        """A fresh stream that starts the same at every turn of this negotiation: hidden traits."""
+        return random.Random(derive_seed("character", self._seed, self._party, self._slug))
+
+
+class Agent(Protocol):
+    """A player."""
+
+    def act(self, turn: Turn) -> Action:
+        """The next move. Called only when `turn.observation.to_move` is true."""
+        ...
+
+
+class Kind(StrEnum):
+    """What decides."""
+
+    SCRIPTED = "scripted"
+    REFERENCE = "reference"
+    """Knows what no player can know: a bound to measure against, never an opponent in a room."""
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A named, versioned, immutable agent."""
+
+    slug: str
+    title: str
+    summary: str
+    """One sentence for people who choose an opponent."""
+    kind: Kind
+    roles: tuple[Role, ...]
+    families: tuple[Family, ...]
+    build: Callable[[], Agent]
+    version: str = "1"
+    source: str = ""
+    """Where the strategy comes from."""
+
+    def can_play(self, *, role: Role, family: Family) -> bool:
+        """Whether the agent knows what to do on this seat."""
+        return role in self.roles and family in self.families

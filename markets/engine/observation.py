@@ -1,0 +1,286 @@
+"""The one secrecy gate: what a party may know.
+
+`observe(state, party)` gives the party's view of the table, `seen_events(scenario, log, party)`
+its view of the past, numbered for that party alone so that a gap tells nothing about other
+threads. Sockets, prompts, pages for players and exports for players are built from these two and
+from nothing else. Private values of others, thoughts, other buyers' threads, the seller's
+remaining turns as a buyer would learn other threads' pace from them, and the reason of another
+party's refused move never pass.
+"""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from markets.engine import rules
+from markets.engine.money import Cents
+from markets.engine.protocol import (
+    DeadlinePassed,
+    EndReason,
+    Event,
+    LogEntry,
+    MessageSent,
+    MoveRefused,
+    NegotiationEnded,
+    OfferAccepted,
+    OfferLapsed,
+    OfferMade,
+    OfferRejected,
+    Party,
+    PartyLeft,
+    ProductSoldOut,
+    Role,
+    TurnPassed,
+    buyer_of,
+    role_of,
+)
+from markets.engine.scenarios import Alternating, Family, Mechanism, Prior, Scenario
+from markets.engine.state import State, Thread, ThreadStatus
+
+_E = TypeVar("_E", bound=msgspec.Struct)
+
+class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
+    """A product as one party sees it."""
+
+    sku: str
+    title: str
+    category: str
+    text: str
+    list_price_cents: Cents
+    reservation_value_cents: Cents
+    """The observing party's own value (buyer) or cost (seller)."""
+    units_left: int
+    """For the seller the stock; for a buyer 1 while the product can be had and 0 afterwards."""
+
+
+class SeenOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A price that was put on the table in a thread."""
+
+    offer_id: int
+    mine: bool
+    product: int
+    price_cents: Cents
+
+
+class SeenThread(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation as one party sees it."""
+
+    buyer: int
+    """Number of the buyer for the seller; 0 for a buyer, who knows only its own."""
+    status: ThreadStatus
+    my_move: bool
+    """Whether the observing party may write here now."""
+    their_move: bool
+    """Whether an answer of the other side is due here."""
+    offers: tuple[SeenOffer, ...]
+    """Every offer made here, oldest first."""
+    standing: tuple[SeenOffer, ...]
+    """Those that can be accepted now."""
+    my_messages: int
+    their_messages: int
+    position: int
+    """Events so far in this thread; grows with each."""
+    deal: SeenOffer | None
+    """The offer that was accepted here."""
+
+    def last(self, *, mine: bool, product: int | None = None) -> SeenOffer | None:
+        """Latest offer of one side, of one product where named."""
+        for offer in reversed(self.offers):
+            if offer.mine is mine and product in (None, offer.product):
+                return offer
+        return None
+
+    def standing_offer(self, *, mine: bool, product: int) -> SeenOffer | None:
+        """The offer of one side on `product` that can be accepted now."""
+        for offer in self.standing:
+            if offer.mine is mine and offer.product == product:
+                return offer
+        return None
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a party knows: all that an agent, a prompt or a page may be built from."""
+
+    role: Role
+    family: Family
+    mechanism: Mechanism
+    currency: str
+    products: tuple[SeenProduct, ...]
+    buyers: int
+    """Number of buyers, a public rule of the market."""
+    prior: Prior
+    """Public distribution of values and costs."""
+    regulated: bool
+    """Whether moves beyond the own reservation value are refused."""
+    threads: tuple[SeenThread, ...]
+    """For the seller one per buyer, in order; for a buyer exactly its own."""
+    turns_left: int | None
+    """Messages the observing party has left; None for a buyer under seller turns."""
+    to_move: bool
+    """Whether the observing party may write anywhere now."""
+    end_reason: EndReason | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the negotiation is over."""
+        return self.end_reason is not None
+
+    def surplus_cents(self, *, product: int, price_cents: Cents) -> Cents:
+        """Own gain from a deal at `price_cents` over no deal; negative if the deal is worse."""
+        own = self.products[product].reservation_value_cents
+        return own - price_cents if self.role is Role.BUYER else price_cents - own
+
+
+class SeenEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the past as one party sees it."""
+
+    seq: int
+    """Number in this party's own sequence, from 1, without gaps."""
+    n: int
+    """Number in the log, for joining free text. Never sent to a party."""
+    at_ms: int
+    thread: int
+    """Buyer number for the seller; 0 for a buyer, and for what concerns every thread."""
+    event: Event | TurnPassed
+
+
+def observe(state: State, party: Party) -> Observation:
+    """What `party` may know of the table as it stands."""
+    scenario = state.scenario
+    role, own = role_of(party), buyer_of(party)
+    is_seller = role is Role.SELLER
+    threads = state.threads if is_seller else (state.thread(own),)
+    seen = tuple(_seen_thread(state, thread, role) for thread in threads)
+    return Observation(
+        role=role,
+        family=scenario.family,
+        mechanism=scenario.mechanism,
+        currency=scenario.currency,
+        products=tuple(
+            SeenProduct(
+                sku=product.sku,
+                title=product.title,
+                category=product.category,
+                text=product.text,
+                list_price_cents=product.list_price_cents,
+                reservation_value_cents=scenario.reservation_value_cents(
+                    role=role, buyer=own, product=index
+                ),
+                units_left=(
+                    state.stock_left[index] if is_seller else min(1, state.stock_left[index])
+                ),
+            )
+            for index, product in enumerate(scenario.products)
+        ),
+        buyers=scenario.buyers,
+        prior=scenario.prior,
+        regulated=role in scenario.regulated,
+        threads=seen,
+        turns_left=_turns_left(state, role),
+        to_move=any(thread.my_move for thread in seen),
+        end_reason=_seen_reason(state.end_reason, scenario.family, role),
+    )
+
+
+def seen_events(
+    scenario: Scenario, log: Iterable[LogEntry], party: Party
+) -> tuple[SeenEvent, ...]:
+    """The past as `party` may know it, numbered for this party alone."""
+    role, own = role_of(party), buyer_of(party)
+    seen = []
+    for entry in log:
+        event = _seen_event(entry.event, scenario.family, role, own)
+        if event is None:
+            continue
+        thread = getattr(event, "buyer", 0) if role is Role.SELLER else 0
+        seen.append(
+            SeenEvent(seq=len(seen) + 1, n=entry.n, at_ms=entry.at_ms, thread=thread, event=event)
+        )
+    return tuple(seen)
+
+
+def _seen_event(
+    event: Event, family: Family, role: Role, own: int
+) -> Event | TurnPassed | None:
+    """`event` as the party may see it, or None. A buyer's copies carry no buyer number."""
+    is_seller = role is Role.SELLER
+    match event:
+        case NegotiationEnded():
+            reason = _seen_reason(event.reason, family, role)
+            return event if reason is None else NegotiationEnded(reason=reason)
+        case ProductSoldOut():
+            return event
+        case PartyLeft(by=Role.SELLER):
+            return event
+        case DeadlinePassed(by=Role.SELLER):
+            return event
+        case MoveRefused():
+            if event.by is role and (is_seller or event.buyer == own):
+                return event if is_seller else _anonymous(event)
+            if is_seller:
+                return TurnPassed(by=event.by, buyer=event.buyer)
+            return TurnPassed(by=event.by, buyer=0) if event.buyer == own else None
+        case (
+            OfferMade()
+            | OfferAccepted()
+            | OfferRejected()
+            | OfferLapsed()
+            | MessageSent()
+            | PartyLeft()
+            | DeadlinePassed()
+        ):
+            if is_seller:
+                return event
+            return _anonymous(event) if event.buyer == own else None
+
+
+def _anonymous(event: _E) -> _E:
+    return msgspec.structs.replace(event, buyer=0)
+
+
+def _seen_reason(
+    reason: EndReason | None, family: Family, role: Role
+) -> EndReason | None:
+    """A buyer is told why only where the reason says nothing about other threads."""
+    if reason is None or role is Role.SELLER or family is Family.BILATERAL:
+        return reason
+    if reason in (EndReason.BUYERS_GONE, EndReason.SOLD_OUT, EndReason.DEAL):
+        return EndReason.CLOSED
+    return reason
+
+
+def _turns_left(state: State, role: Role) -> int | None:
+    mechanism = state.scenario.mechanism
+    if role is Role.SELLER:
+        return rules.turns_left(state)
+    if isinstance(mechanism, Alternating):
+        return mechanism.rounds - state.threads[0].buyer_messages
+    return None
+
+
+def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
+    is_seller = role is Role.SELLER
+    offers = tuple(
+        SeenOffer(
+            offer_id=offer.offer_id,
+            mine=offer.by is role,
+            product=offer.product,
+            price_cents=offer.price_cents,
+        )
+        for offer in thread.offers
+    )
+    standing_ids = {offer.offer_id for offer in thread.standing}
+    deal = next((deal for deal in state.deals if deal.buyer == thread.buyer), None)
+    return SeenThread(
+        buyer=thread.buyer if is_seller else 0,
+        status=thread.status,
+        my_move=rules.may_write(state, role, thread),
+        their_move=thread.to_move is role.other and not state.ended,
+        offers=offers,
+        standing=tuple(offer for offer in offers if offer.offer_id in standing_ids),
+        my_messages=thread.seller_messages if is_seller else thread.buyer_messages,
+        their_messages=thread.buyer_messages if is_seller else thread.seller_messages,
+        position=thread.position,
+        deal=None if deal is None else offers[deal.offer_id - 1],
+    )

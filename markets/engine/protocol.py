@@ -1,0 +1,354 @@
+"""Actions, events, codes and their strict JSON form: the vocabulary of one negotiation.
+
+Actions are imperatives that a party sends; events are past-tense facts that the rules append to
+the log. Nothing here judges a move (`rules`) or folds a log (`state`). Events hold economic facts
+alone: free text hangs on the event number in rows of its own, so that it can be erased while the
+log and its hash stay valid.
+
+Contract: one decoder per direction, strict, unknown fields refused. `PROTOCOL_VERSION` changes
+whenever a field, a tag or a meaning changes.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from markets.engine.money import MAX_PRICE_CENTS, Cents
+
+PROTOCOL_VERSION = "1"
+
+MAX_TALK_CHARS = 2_000
+"""Longest talk of one message, in characters; a longer one is refused, never cut."""
+
+
+class Role(StrEnum):
+    """Side of the market a party sits on."""
+
+    SELLER = "seller"
+    BUYER = "buyer"
+
+    @property
+    def other(self) -> "Role":
+        """The opposite side."""
+        return Role.BUYER if self is Role.SELLER else Role.SELLER
+
+
+Party: TypeAlias = str
+"""`"seller"`, `"buyer-1"`, `"buyer-2"`, …: one chair of a negotiation."""
+
+SELLER: Party = "seller"
+
+
+def buyer_party(buyer: int) -> Party:
+    """Name of the chair of buyer number `buyer` (1-based)."""
+    return f"buyer-{buyer}"
+
+
+def role_of(party: Party) -> Role:
+    """Side that `party` sits on."""
+    return Role.SELLER if party == SELLER else Role.BUYER
+
+
+def buyer_of(party: Party) -> int:
+    """Thread number of a buyer's chair; 0 for the seller, who has one thread with each buyer."""
+    return 0 if party == SELLER else int(party.removeprefix("buyer-"))
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every action carries."""
+
+    buyer: int = 0
+    """Thread the action belongs to, 1-based; 0 where a party has only one thread."""
+    talk: str = ""
+    """Free text for the other side; binds nobody."""
+    thought: str = ""
+    """Hidden reasoning of an agent; never leaves its own seat."""
+
+
+class Say(Message, frozen=True, tag="say"):
+    """Talk without an economic act."""
+
+
+class MakeOffer(Message, frozen=True, tag="make_offer"):
+    """A binding price for one unit of one product; replaces the party's own earlier one."""
+
+    price_cents: Cents
+    product: int = 0
+    """Index in `Scenario.products`, 0-based."""
+
+
+class AcceptOffer(Message, frozen=True, tag="accept_offer"):
+    """Take a standing offer of the other side; this alone closes a deal."""
+
+    offer_id: int
+    """Number of the offer within its thread, from 1."""
+
+
+class RejectOffer(Message, frozen=True, tag="reject_offer"):
+    """Turn a standing offer of the other side down; it can never be accepted afterwards."""
+
+    offer_id: int
+
+
+class Wait(Message, frozen=True, tag="wait"):
+    """Let simulated time pass; only a mechanism with a simulated clock knows it."""
+
+    for_ms: int = 0
+    """Longest wait in milliseconds; 0 waits for the other side."""
+
+
+class Leave(Message, frozen=True, tag="leave"):
+    """Walk away for good: a buyer from its thread, the seller from all of them."""
+
+
+Action: TypeAlias = Say | MakeOffer | AcceptOffer | RejectOffer | Wait | Leave
+
+
+class LapseReason(StrEnum):
+    """Why a standing offer stopped standing without anybody answering it."""
+
+    SOLD_OUT = "sold_out"
+    BUYER_SERVED = "buyer_served"
+
+
+class EndReason(StrEnum):
+    """Why a negotiation is over."""
+
+    DEAL = "deal"
+    SOLD_OUT = "sold_out"
+    BUYERS_GONE = "buyers_gone"
+    SELLER_LEFT = "seller_left"
+    TURNS_USED = "turns_used"
+    DEADLINE = "deadline"
+    MALFORMED = "malformed"
+    CLOSED = "closed"
+    """What a buyer is told when the reason concerns other threads."""
+
+
+class OfferMade(msgspec.Struct, frozen=True, tag="offer_made", forbid_unknown_fields=True):
+    """`by` put a price on `product` in the thread of `buyer`."""
+
+    by: Role
+    buyer: int
+    offer_id: int
+    product: int
+    price_cents: Cents
+    opening: bool = False
+    """True when the market's opening rule made it; it spent no message."""
+
+
+class OfferAccepted(msgspec.Struct, frozen=True, tag="offer_accepted", forbid_unknown_fields=True):
+    """`by` took the other side's offer: one unit changed hands at `price_cents`."""
+
+    by: Role
+    buyer: int
+    offer_id: int
+    product: int
+    price_cents: Cents
+
+
+class OfferRejected(msgspec.Struct, frozen=True, tag="offer_rejected", forbid_unknown_fields=True):
+    """`by` turned the other side's offer down."""
+
+    by: Role
+    buyer: int
+    offer_id: int
+
+
+class OfferLapsed(msgspec.Struct, frozen=True, tag="offer_lapsed", forbid_unknown_fields=True):
+    """A standing offer fell because stock or the buyer's single want was used up."""
+
+    buyer: int
+    offer_id: int
+    reason: LapseReason
+
+
+class ProductSoldOut(
+    msgspec.Struct, frozen=True, tag="product_sold_out", forbid_unknown_fields=True
+):
+    """The last unit of `product` is gone; told to every thread that is still open."""
+
+    product: int
+
+
+class MessageSent(msgspec.Struct, frozen=True, tag="message_sent", forbid_unknown_fields=True):
+    """`by` spoke without an offer; the words are kept outside the economic log."""
+
+    by: Role
+    buyer: int
+
+
+class MoveRefused(msgspec.Struct, frozen=True, tag="move_refused", forbid_unknown_fields=True):
+    """An agent's move broke a rule: nothing changed, but its message is spent."""
+
+    by: Role
+    buyer: int
+    """Thread it was meant for; 0 where it named none that exists."""
+    code: str
+
+
+class TurnPassed(msgspec.Struct, frozen=True, tag="turn_passed", forbid_unknown_fields=True):
+    """What the other side sees of a refused move. Never in a log: the reason could tell a value."""
+
+    by: Role
+    buyer: int
+
+
+class PartyLeft(msgspec.Struct, frozen=True, tag="party_left", forbid_unknown_fields=True):
+    """`by` walked away; `buyer` is 0 when the seller left everybody."""
+
+    by: Role
+    buyer: int
+
+
+class DeadlinePassed(
+    msgspec.Struct, frozen=True, tag="deadline_passed", forbid_unknown_fields=True
+):
+    """`by` did not move in time; what follows from it is in the events after this one."""
+
+    by: Role
+    buyer: int
+
+
+class NegotiationEnded(
+    msgspec.Struct, frozen=True, tag="negotiation_ended", forbid_unknown_fields=True
+):
+    """Nothing can be added after this."""
+
+    reason: EndReason
+
+
+Event: TypeAlias = (
+    OfferMade
+    | OfferAccepted
+    | OfferRejected
+    | OfferLapsed
+    | ProductSoldOut
+    | MessageSent
+    | MoveRefused
+    | PartyLeft
+    | DeadlinePassed
+    | NegotiationEnded
+)
+
+
+class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line of the log."""
+
+    n: int
+    """Number in the negotiation, from 1, without gaps."""
+    at_ms: int
+    """Milliseconds since the negotiation opened; 0 throughout a simulation without a clock."""
+    event: Event
+
+
+class RefusalCode(StrEnum):
+    """Why a move was refused. The sentence that a person reads is `REFUSAL_SENTENCES[code]`."""
+
+    NEGOTIATION_ENDED = "negotiation_ended"
+    SOLD_OUT = "sold_out"
+    NOT_YOUR_TURN = "not_your_turn"
+    AWAITING_ANSWER = "awaiting_answer"
+    UNKNOWN_THREAD = "unknown_thread"
+    THREAD_CLOSED = "thread_closed"
+    ALREADY_SERVED = "already_served"
+    UNKNOWN_PRODUCT = "unknown_product"
+    PRICE_OUT_OF_RANGE = "price_out_of_range"
+    UNKNOWN_OFFER = "unknown_offer"
+    OFFER_GONE = "offer_gone"
+    OWN_OFFER = "own_offer"
+    BEYOND_RESERVATION = "beyond_reservation"
+    TURNS_USED = "turns_used"
+    EMPTY_MESSAGE = "empty_message"
+    TALK_TOO_LONG = "talk_too_long"
+    WAIT_NOT_AVAILABLE = "wait_not_available"
+    DEADLINE_PASSED = "deadline_passed"
+    MALFORMED = "malformed"
+
+
+REFUSAL_SENTENCES: dict[RefusalCode, str] = {
+    RefusalCode.NEGOTIATION_ENDED: "This negotiation is over.",
+    RefusalCode.SOLD_OUT: "Too late: this product has just been sold.",
+    RefusalCode.NOT_YOUR_TURN: "It is not your turn yet.",
+    RefusalCode.AWAITING_ANSWER: "Wait for this buyer's answer before you write again.",
+    RefusalCode.UNKNOWN_THREAD: "There is no such buyer in this negotiation.",
+    RefusalCode.THREAD_CLOSED: "This conversation is closed.",
+    RefusalCode.ALREADY_SERVED: "This buyer has already bought and wants one unit only.",
+    RefusalCode.UNKNOWN_PRODUCT: "There is no such product in this negotiation.",
+    RefusalCode.PRICE_OUT_OF_RANGE: "A price must be at least one cent and at most 100 million.",
+    RefusalCode.UNKNOWN_OFFER: "There is no such offer in this conversation.",
+    RefusalCode.OFFER_GONE: "That offer was rejected, replaced or withdrawn and no longer stands.",
+    RefusalCode.OWN_OFFER: "That is your own offer; only the other side can accept or reject it.",
+    RefusalCode.BEYOND_RESERVATION: "This market refuses prices that would cost you money.",
+    RefusalCode.TURNS_USED: "All the seller's messages have been used.",
+    RefusalCode.EMPTY_MESSAGE: "Write something, or name a price.",
+    RefusalCode.TALK_TOO_LONG: "A message may be at most 2,000 characters long.",
+    RefusalCode.WAIT_NOT_AVAILABLE: "This market has no clock to wait on.",
+    RefusalCode.DEADLINE_PASSED: "The deadline has passed.",
+    RefusalCode.MALFORMED: "The message could not be read.",
+}
+
+
+class IllegalAction(Exception):
+    """A move breaks a rule. Carries the code; the state is unchanged."""
+
+    def __init__(self, code: RefusalCode) -> None:
+        super().__init__(f"{code.value}: {REFUSAL_SENTENCES[code]}")
+        self.code = code
+
+    @property
+    def sentence(self) -> str:
+        """What to tell the sender, in English."""
+        return REFUSAL_SENTENCES[self.code]
+
+
+class ProtocolError(ValueError):
+    """Bytes that are no message of ours."""
+
+
+_actions = msgspec.json.Decoder(
+    Say | MakeOffer | AcceptOffer | RejectOffer | Wait | Leave, strict=True
+)
+_log = msgspec.json.Decoder(
+    tuple[LogEntry, ...],
+    strict=True,
+)
+_encoder = msgspec.json.Encoder()
+
+
+def decode_action(data: bytes | str) -> Action:
+    """Read one action. Raises `ProtocolError` on anything but a well-formed one."""
+    try:
+        return _actions.decode(data)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise ProtocolError(str(error)) from error
+
+
+def decode_log(data: bytes | str) -> tuple[LogEntry, ...]:
+    """Read an event log. Raises `ProtocolError` on anything else."""
+    try:
+        return _log.decode(data)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise ProtocolError(str(error)) from error
+
+
+def encode(value: object) -> bytes:
+    """Canonical JSON of any struct of the engine: fields in declared order, no white space."""
+    return _encoder.encode(value)
+
+
+def log_sha256(logs: Sequence[Sequence[LogEntry]]) -> str:
+    """Hash over the economic logs of several negotiations, in order; same play, same hash."""
+    digest = hashlib.sha256()
+    for log in logs:
+        digest.update(encode(log))
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def is_valid_price(price_cents: int) -> bool:
+    """Whether a price is one that an offer may carry."""
+    return 1 <= price_cents <= MAX_PRICE_CENTS

@@ -1,0 +1,270 @@
+"""The rules: who may do what, and what follows from it.
+
+`decide` judges one action and returns the events it causes, or raises `IllegalAction(code)`;
+`step` also returns the state after them. `refuse` records an agent's broken move, `expire` a
+missed deadline, `opening_events` what the market puts on the table. Who owes a message and when a
+mechanism's budget is used up is told by one module per mechanism (`alternating`,
+`seller_turns`); what an offer, an acceptance or leaving means is the same everywhere (`offers`).
+"""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from markets.engine.protocol import (
+    MAX_TALK_CHARS,
+    AcceptOffer,
+    Action,
+    DeadlinePassed,
+    EndReason,
+    Event,
+    IllegalAction,
+    Leave,
+    LogEntry,
+    MakeOffer,
+    MessageSent,
+    MoveRefused,
+    NegotiationEnded,
+    OfferMade,
+    Party,
+    PartyLeft,
+    RefusalCode,
+    RejectOffer,
+    Role,
+    Say,
+    Wait,
+    buyer_of,
+    buyer_party,
+    role_of,
+)
+from markets.engine.rules import alternating, offers, seller_turns
+from markets.engine.scenarios import Alternating, SellerTurns
+from markets.engine.state import State, Thread, ThreadStatus, evolve
+
+
+def opening_events(state: State) -> tuple[Event, ...]:
+    """What the market's opening rule does before the first message."""
+    counts: dict[int, int] = {}
+    events = []
+    for bid in state.scenario.opening_bids:
+        offer_id = counts.get(bid.buyer, 0) + 1
+        counts[bid.buyer] = offer_id
+        events.append(
+            OfferMade(
+                by=Role.BUYER,
+                buyer=bid.buyer,
+                offer_id=offer_id,
+                product=bid.product,
+                price_cents=bid.price_cents,
+                opening=True,
+            )
+        )
+    return tuple(events)
+
+
+def decide(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[Event, ...]:
+    """The events that `action` of `party` causes. Raises `IllegalAction` and changes nothing."""
+    return step(state, party, action, now_ms)[0]
+
+
+def step(
+    state: State, party: Party, action: Action, now_ms: int = 0
+) -> tuple[tuple[Event, ...], State]:
+    """The events that `action` causes and the state after them. Raises `IllegalAction`."""
+    role = role_of(party)
+    buyer = thread_of(state, party, action)
+    if state.ended:
+        raise IllegalAction(_code_after_the_end(state, action))
+    deadline_ms = state.scenario.deadline_ms
+    if deadline_ms is not None and now_ms > deadline_ms:
+        raise IllegalAction(RefusalCode.DEADLINE_PASSED)
+    if len(action.talk) > MAX_TALK_CHARS:
+        raise IllegalAction(RefusalCode.TALK_TOO_LONG)
+    if isinstance(action, Leave):
+        return _leave(state, party)
+    thread = state.thread(buyer)
+    _check_open(state, thread, action)
+    _check_turn(state, role, thread)
+    match action:
+        case Say():
+            if not action.talk.strip():
+                raise IllegalAction(RefusalCode.EMPTY_MESSAGE)
+            events: tuple[Event, ...] = (MessageSent(by=role, buyer=buyer),)
+        case MakeOffer():
+            events = offers.make(state, thread, role, action)
+        case AcceptOffer():
+            events = offers.accept(state, thread, role, action)
+        case RejectOffer():
+            events = offers.reject(thread, role, action)
+        case Wait():
+            raise IllegalAction(RefusalCode.WAIT_NOT_AVAILABLE)
+        case _:
+            assert_never(action)
+    return _closing(state, events)
+
+
+def refuse(
+    state: State, party: Party, code: RefusalCode, *, buyer: int = 0
+) -> tuple[tuple[Event, ...], State]:
+    """Record an agent's refused or unreadable move: its message is spent, nothing else changes."""
+    if state.ended:
+        raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
+    role = role_of(party)
+    if role is Role.BUYER:
+        buyer = buyer_of(party)
+    elif state.scenario.buyers == 1:
+        buyer = 1
+    elif not 1 <= buyer <= state.scenario.buyers:
+        buyer = 0
+    if buyer and state.thread(buyer).status is not ThreadStatus.OPEN:
+        buyer = 0 if role is Role.SELLER else buyer
+    events: tuple[Event, ...] = (MoveRefused(by=role, buyer=buyer, code=code.value),)
+    if (
+        code is RefusalCode.MALFORMED
+        and state.scenario.malformed_ends
+        and isinstance(state.scenario.mechanism, Alternating)
+    ):
+        events += (NegotiationEnded(reason=EndReason.MALFORMED),)
+        return events, _fold(state, events)
+    return _closing(state, events)
+
+
+def expire(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
+    """What follows when `party` lets its time run out: it is taken to have left."""
+    if state.ended:
+        raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
+    passed = DeadlinePassed(by=role_of(party), buyer=buyer_of(party))
+    events, after = _leave(evolve(state, passed), party)
+    return (passed, *events), after
+
+
+def parties_to_move(state: State) -> tuple[Party, ...]:
+    """Who owes a message now: buyers with an answer due first, then the seller if it may write."""
+    if state.ended:
+        return ()
+    due = tuple(
+        buyer_party(thread.buyer)
+        for thread in state.threads
+        if thread.to_move is Role.BUYER and thread.status is ThreadStatus.OPEN
+    )
+    seller_may = any(may_write(state, Role.SELLER, thread) for thread in state.threads)
+    return (*due, "seller") if seller_may else due
+
+
+def may_write(state: State, role: Role, thread: Thread) -> bool:
+    """Whether `role` may send a message in `thread` now."""
+    if state.ended or thread.status is not ThreadStatus.OPEN:
+        return False
+    try:
+        _check_turn(state, role, thread)
+    except IllegalAction:
+        return False
+    return True
+
+
+def turns_left(state: State) -> int:
+    """Messages the seller has left."""
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, Alternating):
+        return mechanism.rounds - state.threads[0].seller_messages
+    return mechanism.turns - state.turns_used
+
+
+def thread_of(state: State, party: Party, action: Action) -> int:
+    """Number of the thread that `action` belongs to. Raises `IllegalAction` where none fits."""
+    own = buyer_of(party)
+    if own:
+        if action.buyer not in (0, own):
+            raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
+        return own
+    if isinstance(action, Leave):
+        return 0
+    if action.buyer == 0 and state.scenario.buyers == 1:
+        return 1
+    if not 1 <= action.buyer <= state.scenario.buyers:
+        raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
+    return action.buyer
+
+
+def number(events: Sequence[Event], *, after: int, at_ms: int) -> tuple[LogEntry, ...]:
+    """Log entries for `events` that follow event number `after`."""
+    return tuple(LogEntry(after + k, at_ms, event) for k, event in enumerate(events, start=1))
+
+
+def _code_after_the_end(state: State, action: Action) -> RefusalCode:
+    """Someone who accepts a moment too late is told that the goods are gone."""
+    if isinstance(action, AcceptOffer) and not any(state.stock_left):
+        return RefusalCode.SOLD_OUT
+    return RefusalCode.NEGOTIATION_ENDED
+
+
+def _check_open(state: State, thread: Thread, action: Action) -> None:
+    if thread.status is ThreadStatus.SERVED:
+        raise IllegalAction(RefusalCode.ALREADY_SERVED)
+    if thread.status is ThreadStatus.LEFT:
+        raise IllegalAction(RefusalCode.THREAD_CLOSED)
+    if isinstance(action, AcceptOffer | RejectOffer):
+        offers.check_not_lapsed(state, thread, action.offer_id)
+
+
+def _check_turn(state: State, role: Role, thread: Thread) -> None:
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, Alternating):
+        alternating.check_turn(role, thread)
+    elif isinstance(mechanism, SellerTurns):
+        seller_turns.check_turn(state, mechanism, role, thread)
+    else:
+        assert_never(mechanism)
+
+
+def _budget_used(state: State) -> bool:
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, Alternating):
+        return alternating.budget_used(mechanism, state.threads[0])
+    return seller_turns.budget_used(state, mechanism)
+
+
+def _leave(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
+    role, buyer = role_of(party), buyer_of(party)
+    if role is Role.SELLER:
+        events: tuple[Event, ...] = (
+            PartyLeft(by=role, buyer=0),
+            NegotiationEnded(reason=EndReason.SELLER_LEFT),
+        )
+        return events, _fold(state, events)
+    if state.thread(buyer).status is ThreadStatus.SERVED:
+        raise IllegalAction(RefusalCode.ALREADY_SERVED)
+    if state.thread(buyer).status is ThreadStatus.LEFT:
+        raise IllegalAction(RefusalCode.THREAD_CLOSED)
+    return _closing(state, (PartyLeft(by=role, buyer=buyer),))
+
+
+def _closing(
+    state: State, events: tuple[Event, ...]
+) -> tuple[tuple[Event, ...], State]:
+    """`events` and, where they leave nothing to do, the end."""
+    after = _fold(state, events)
+    reason = _end_reason(after)
+    if reason is None:
+        return events, after
+    ended = NegotiationEnded(reason=reason)
+    return (*events, ended), evolve(after, ended)
+
+
+def _end_reason(state: State) -> EndReason | None:
+    if not any(state.stock_left):
+        return EndReason.DEAL if len(state.deals) == 1 else EndReason.SOLD_OUT
+    if all(thread.status is not ThreadStatus.OPEN for thread in state.threads):
+        return EndReason.DEAL if _all_served(state) else EndReason.BUYERS_GONE
+    if _budget_used(state):
+        return EndReason.TURNS_USED
+    return None
+
+
+def _all_served(state: State) -> bool:
+    return all(thread.status is ThreadStatus.SERVED for thread in state.threads)
+
+
+def _fold(state: State, events: Sequence[Event]) -> State:
+    for event in events:
+        state = evolve(state, event)
+    return state

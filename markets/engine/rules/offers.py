@@ -1,0 +1,103 @@
+"""What offering, accepting and rejecting mean, whatever the mechanism.
+
+An offer stands until it is accepted, rejected, replaced by its maker or lapsed; only a standing
+offer of the other side can be taken or turned down, by its number within the thread.
+"""
+
+from markets.engine.protocol import (
+    AcceptOffer,
+    Event,
+    IllegalAction,
+    LapseReason,
+    MakeOffer,
+    OfferAccepted,
+    OfferLapsed,
+    OfferMade,
+    OfferRejected,
+    ProductSoldOut,
+    RefusalCode,
+    RejectOffer,
+    Role,
+    is_valid_price,
+)
+from markets.engine.state import Offer, State, Thread, ThreadStatus
+
+
+def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> tuple[Event, ...]:
+    """Put a price on the table."""
+    if not 0 <= action.product < len(state.stock_left):
+        raise IllegalAction(RefusalCode.UNKNOWN_PRODUCT)
+    if state.stock_left[action.product] < 1:
+        raise IllegalAction(RefusalCode.SOLD_OUT)
+    if not is_valid_price(action.price_cents):
+        raise IllegalAction(RefusalCode.PRICE_OUT_OF_RANGE)
+    _check_reservation(state, thread, role, action.product, action.price_cents)
+    offer_id = len(thread.offers) + 1
+    return (OfferMade(role, thread.buyer, offer_id, action.product, action.price_cents),)
+
+
+def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tuple[Event, ...]:
+    """Close a deal, and let everything lapse that it leaves without stock or without want."""
+    offer = _standing_offer(state, thread, role, action.offer_id)
+    _check_reservation(state, thread, role, offer.product, offer.price_cents)
+    sold_out = state.stock_left[offer.product] == 1
+    events: list[Event] = [
+        OfferAccepted(role, thread.buyer, offer.offer_id, offer.product, offer.price_cents)
+    ]
+    for other in state.threads:
+        for standing in other.standing:
+            if other.buyer == thread.buyer:
+                if standing.offer_id != offer.offer_id:
+                    events.append(
+                        OfferLapsed(other.buyer, standing.offer_id, LapseReason.BUYER_SERVED)
+                    )
+            elif sold_out and standing.product == offer.product:
+                events.append(OfferLapsed(other.buyer, standing.offer_id, LapseReason.SOLD_OUT))
+    if sold_out:
+        events.append(ProductSoldOut(offer.product))
+    return tuple(events)
+
+
+def reject(thread: Thread, role: Role, action: RejectOffer) -> tuple[Event, ...]:
+    """Turn an offer down for good."""
+    offer = _offer_of_the_other_side(thread, role, action.offer_id)
+    return (OfferRejected(role, thread.buyer, offer.offer_id),)
+
+
+def check_not_lapsed(state: State, thread: Thread, offer_id: int) -> None:
+    """Tell somebody whose offer is gone because the goods are that the goods are gone."""
+    if any(offer.offer_id == offer_id for offer in thread.standing):
+        return
+    if 1 <= offer_id <= len(thread.offers):
+        product = thread.offers[offer_id - 1].product
+        if state.stock_left[product] < 1 and thread.status is ThreadStatus.OPEN:
+            raise IllegalAction(RefusalCode.SOLD_OUT)
+
+
+def _standing_offer(state: State, thread: Thread, role: Role, offer_id: int) -> Offer:
+    offer = _offer_of_the_other_side(thread, role, offer_id)
+    if state.stock_left[offer.product] < 1:
+        raise IllegalAction(RefusalCode.SOLD_OUT)
+    return offer
+
+
+def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> Offer:
+    for offer in thread.standing:
+        if offer.offer_id == offer_id:
+            if offer.by is role:
+                raise IllegalAction(RefusalCode.OWN_OFFER)
+            return offer
+    if 1 <= offer_id <= len(thread.offers):
+        raise IllegalAction(RefusalCode.OFFER_GONE)
+    raise IllegalAction(RefusalCode.UNKNOWN_OFFER)
+
+
+def _check_reservation(
+    state: State, thread: Thread, role: Role, product: int, price_cents: int
+) -> None:
+    """A regulated seat cannot lose money."""
+    if role not in state.scenario.regulated:
+        return
+    own = state.scenario.reservation_value_cents(role=role, buyer=thread.buyer, product=product)
+    if (price_cents > own) if role is Role.BUYER else (price_cents < own):
+        raise IllegalAction(RefusalCode.BEYOND_RESERVATION)

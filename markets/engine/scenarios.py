@@ -1,0 +1,314 @@
+"""What one negotiation is about: the frozen `Scenario`, and how a market draws one.
+
+A `Recipe` is a market's rule for drawing; `sample(recipe, pool, seed)` draws. The same recipe,
+pool and seed give the same scenario for ever. Private values live here and leave only through
+`observation`. Bands, budgets and openings follow the multi-buyer and catalogue settings of
+arXiv 2607.05863 and 2609.33289 where those are known; stock of one, the product of interest and
+the spread of bands over more than three buyers are our own reading.
+"""
+
+import random
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from markets.engine import priors
+from markets.engine.money import Cents
+from markets.engine.protocol import Role
+from markets.engine.seeds import derive_seed
+
+
+class Family(StrEnum):
+    """Shape of a market: who meets whom over what."""
+
+    BILATERAL = "bilateral"
+    MULTI_BUYER = "multi_buyer"
+    CATALOGUE = "catalogue"
+
+
+class Alternating(msgspec.Struct, frozen=True, tag="alternating", forbid_unknown_fields=True):
+    """One seller and one buyer write in turn for `rounds` rounds of one message each."""
+
+    rounds: int
+    opener: Role = Role.SELLER
+
+
+class SellerTurns(msgspec.Struct, frozen=True, tag="seller_turns", forbid_unknown_fields=True):
+    """The seller spends one of `turns` messages on one buyer, and that buyer answers."""
+
+    turns: int
+
+
+Mechanism: TypeAlias = Alternating | SellerTurns
+
+
+class ProductFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A product as a catalogue knows it; `lowest` and `highest` are not public."""
+
+    sku: str
+    title: str
+    category: str = ""
+    text: str = ""
+    list_price_cents: Cents
+    lowest_price_cents: Cents
+    highest_price_cents: Cents
+
+
+class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The public facts of a product on the table."""
+
+    sku: str
+    title: str
+    category: str = ""
+    text: str = ""
+    list_price_cents: Cents
+    stock: int = 1
+    """Units for sale when the negotiation opens."""
+
+
+class Prior(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What everybody knows about everybody's values before a word is said."""
+
+    value_spec: priors.ValueSpec
+    """Distribution of a buyer's value, as a multiple of the product's scale."""
+    cost_spec: priors.ValueSpec
+    """Distribution of the seller's cost, likewise; an empirical one where costs are looked up."""
+    rho: float = 0.0
+    """Gaussian-copula correlation: across the buyers of one product, or across the products of
+    one buyer in a catalogue."""
+    scales_cents: tuple[Cents, ...]
+    """Per product: cents that the number 1 stands for (the list price, or one unit of money)."""
+
+
+class OpeningBid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An offer that the market's opening rule puts on the table before the first message."""
+
+    buyer: int
+    product: int
+    price_cents: Cents
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that is settled before the first move. With an event log it determines all."""
+
+    family: Family
+    mechanism: Mechanism
+    currency: str = "USD"
+    products: tuple[Product, ...]
+    seller_values_cents: tuple[Cents, ...]
+    """Seller's reservation value (cost) per product."""
+    buyer_values_cents: tuple[tuple[Cents, ...], ...]
+    """Reservation value per buyer and product."""
+    prior: Prior
+    opening_bids: tuple[OpeningBid, ...] = ()
+    regulated: tuple[Role, ...] = ()
+    """Roles whose moves beyond their own reservation value are refused."""
+    malformed_ends: bool = True
+    """Whether an unreadable message ends an alternating negotiation."""
+    deadline_ms: int | None = None
+    """Clock time after which every move is refused; None where a clock rules nothing."""
+    seed: int
+
+    @property
+    def buyers(self) -> int:
+        """Number of buyers."""
+        return len(self.buyer_values_cents)
+
+    def reservation_value_cents(self, *, role: Role, buyer: int, product: int) -> Cents:
+        """Price at which the party is indifferent to no deal (Raiffa 1982). `buyer` is 1-based."""
+        if role is Role.SELLER:
+            return self.seller_values_cents[product]
+        return self.buyer_values_cents[buyer - 1][product]
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a market draws its scenarios."""
+
+    family: Family
+    mechanism: Mechanism
+    buyers: int = 1
+    products: int = 1
+    """Products on the table of one negotiation."""
+    stock: int = 1
+    """Units of each product."""
+    value_spec: priors.ValueSpec
+    cost_spec: priors.CostSpec
+    cost_prior: priors.ValueSpec
+    """Public distribution of the cost; equals `cost_spec` unless costs are looked up."""
+    rho: float = 0.0
+    unit_is_money: bool = False
+    """Specs are multiples of one unit of money instead of the product's list price."""
+    currency: str = "USD"
+    regulated: tuple[Role, ...] = ()
+    malformed_ends: bool = True
+    opening_bid_share: tuple[float, float] | None = (0.25, 0.30)
+    """Range of the buyers' opening bids as a share of the list price; None for no openings."""
+
+
+class RecipeError(ValueError):
+    """A recipe that no scenario can be drawn from; the sentence says why."""
+
+
+GENERIC_TITLES = tuple(f"Item {letter}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+MAX_BUYERS = 12
+MAX_PRODUCTS = 12
+MAX_TURNS = 64
+
+
+def check(recipe: Recipe, *, pool_size: int) -> None:
+    """Raise `RecipeError` unless scenarios can be drawn from `recipe`.
+
+    `pool_size` is the number of products of its catalogue; 0 means a market without a catalogue.
+    """
+    if not 1 <= recipe.buyers <= MAX_BUYERS:
+        raise RecipeError(f"The number of buyers must be 1 to {MAX_BUYERS}, not {recipe.buyers}.")
+    if not 1 <= recipe.products <= MAX_PRODUCTS:
+        raise RecipeError(
+            f"The number of products must be 1 to {MAX_PRODUCTS}, not {recipe.products}."
+        )
+    if not 1 <= recipe.stock <= 1000:
+        raise RecipeError(f"The stock must be 1 to 1000, not {recipe.stock}.")
+    turns = _turns(recipe.mechanism)
+    if not 1 <= turns <= MAX_TURNS:
+        raise RecipeError(f"The number of turns must be 1 to {MAX_TURNS}, not {turns}.")
+    if not 0 <= recipe.rho < 1:
+        raise RecipeError(f"The correlation rho must be at least 0 and below 1, not {recipe.rho}.")
+    if recipe.family is not Family.CATALOGUE and recipe.products != 1:
+        raise RecipeError(f"A {recipe.family.value} market has one product, not {recipe.products}.")
+    if recipe.family is Family.BILATERAL:
+        if recipe.buyers != 1:
+            raise RecipeError(f"A bilateral market has one buyer, not {recipe.buyers}.")
+        if not isinstance(recipe.mechanism, Alternating):
+            raise RecipeError("A bilateral market is played in alternating rounds.")
+    elif not isinstance(recipe.mechanism, SellerTurns):
+        raise RecipeError(f"A {recipe.family.value} market is played in seller turns.")
+    if pool_size == 0:
+        if not recipe.unit_is_money:
+            raise RecipeError("A market without a catalogue needs its values in money.")
+        if isinstance(recipe.cost_spec, priors.LowestSpec):
+            raise RecipeError("Costs can be the lowest price only where there is a catalogue.")
+    elif pool_size < recipe.products:
+        raise RecipeError(
+            f"The catalogue has {pool_size} products, too few for {recipe.products} at once."
+        )
+
+
+def _turns(mechanism: Mechanism) -> int:
+    return mechanism.rounds if isinstance(mechanism, Alternating) else mechanism.turns
+
+
+def sample(recipe: Recipe, pool: Sequence[ProductFacts], seed: int) -> Scenario:
+    """Draw one scenario: products, costs, values, openings. Deterministic in its arguments."""
+    check(recipe, pool_size=len(pool))
+    rng = random.Random(derive_seed("scenario", seed))
+    facts = rng.sample(list(pool), recipe.products) if pool else _generic_products(recipe)
+    scales = tuple(100 if recipe.unit_is_money else fact.list_price_cents for fact in facts)
+    values = priors.sample_values(
+        spec=recipe.value_spec,
+        rho=recipe.rho,
+        buyers=recipe.buyers,
+        scales_cents=scales,
+        within="products" if recipe.family is Family.CATALOGUE else "buyers",
+        rng=rng,
+    )
+    costs = tuple(
+        fact.lowest_price_cents
+        if isinstance(recipe.cost_spec, priors.LowestSpec)
+        else _draw_cost(recipe.cost_spec, scale, rng)
+        for fact, scale in zip(facts, scales, strict=True)
+    )
+    return Scenario(
+        family=recipe.family,
+        mechanism=recipe.mechanism,
+        currency=recipe.currency,
+        products=tuple(
+            Product(
+                sku=fact.sku,
+                title=fact.title,
+                category=fact.category,
+                text=fact.text,
+                list_price_cents=fact.list_price_cents,
+                stock=recipe.stock,
+            )
+            for fact in facts
+        ),
+        seller_values_cents=costs,
+        buyer_values_cents=values,
+        prior=Prior(
+            value_spec=recipe.value_spec,
+            cost_spec=recipe.cost_prior,
+            rho=recipe.rho,
+            scales_cents=scales,
+        ),
+        opening_bids=_opening_bids(recipe, facts, scales, values, rng),
+        regulated=recipe.regulated,
+        malformed_ends=recipe.malformed_ends,
+        seed=seed,
+    )
+
+
+def _draw_cost(spec: priors.ValueSpec, scale_cents: Cents, rng: random.Random) -> Cents:
+    return round(priors.quantile(spec, rng.random()) * scale_cents)
+
+
+def _generic_products(recipe: Recipe) -> list[ProductFacts]:
+    """Products of a market without a catalogue; the list price is the top of the value prior."""
+    top_cents = max(1, round(priors.ladder_top(recipe.value_spec) * 100))
+    return [
+        ProductFacts(
+            sku=f"item-{index}",
+            title=GENERIC_TITLES[index],
+            list_price_cents=top_cents,
+            lowest_price_cents=1,
+            highest_price_cents=top_cents,
+        )
+        for index in range(recipe.products)
+    ]
+
+
+def _opening_bids(
+    recipe: Recipe,
+    facts: Sequence[ProductFacts],
+    scales: Sequence[Cents],
+    values: Sequence[Sequence[Cents]],
+    rng: random.Random,
+) -> tuple[OpeningBid, ...]:
+    """Every buyer's bid for its product of interest, drawn whatever the value is.
+
+    A rule that could force a bid above a buyer's value would make the buyer lose by rule, so a
+    market whose prior reaches below the highest bid has no openings. That depends on the public
+    prior alone, never on a drawn value.
+    """
+    if recipe.opening_bid_share is None or recipe.family is Family.BILATERAL:
+        return ()
+    low_share, high_share = recipe.opening_bid_share
+    if any(
+        priors.low(recipe.value_spec) * scale < high_share * fact.list_price_cents
+        for fact, scale in zip(facts, scales, strict=True)
+    ):
+        return ()
+    bids = []
+    for buyer, own in enumerate(values, start=1):
+        product = max(
+            range(len(facts)), key=lambda index: own[index] - facts[index].list_price_cents
+        )
+        share = rng.uniform(low_share, high_share)
+        price_cents = max(1, round(share * facts[product].list_price_cents))
+        bids.append(OpeningBid(buyer=buyer, product=product, price_cents=price_cents))
+    return tuple(bids)
+
+
+_scenarios = msgspec.json.Decoder(Scenario, strict=True)
+_recipes = msgspec.json.Decoder(Recipe, strict=True)
+
+
+def decode_scenario(data: bytes | str) -> Scenario:
+    """Read a stored scenario back. Raises `msgspec.ValidationError` when it is not one."""
+    return _scenarios.decode(data)
+
+
+def decode_recipe(data: bytes | str) -> Recipe:
+    """Read a stored recipe back. Raises `msgspec.ValidationError` when it is not one."""
+    return _recipes.decode(data)

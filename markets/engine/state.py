@@ -1,0 +1,238 @@
+"""The state of a negotiation as a fold over its log.
+
+`evolve` applies one event and never judges it; `replay` is the fold. Whether an event may happen
+is decided in `rules`, and nowhere else does a state change. States are frozen and share what did
+not change.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import assert_never
+
+import msgspec
+
+from markets.engine.money import Cents
+from markets.engine.protocol import (
+    DeadlinePassed,
+    EndReason,
+    Event,
+    LogEntry,
+    MessageSent,
+    MoveRefused,
+    NegotiationEnded,
+    OfferAccepted,
+    OfferLapsed,
+    OfferMade,
+    OfferRejected,
+    PartyLeft,
+    ProductSoldOut,
+    Role,
+)
+from markets.engine.scenarios import Alternating, Scenario
+
+_with = msgspec.structs.replace
+
+
+class ThreadStatus(StrEnum):
+    """Where the conversation of one buyer stands."""
+
+    OPEN = "open"
+    SERVED = "served"
+    LEFT = "left"
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """One price on the table, as it was made."""
+
+    offer_id: int
+    by: Role
+    product: int
+    price_cents: Cents
+
+
+class Deal(msgspec.Struct, frozen=True):
+    """One unit sold."""
+
+    buyer: int
+    product: int
+    price_cents: Cents
+    offer_id: int
+
+
+class Thread(msgspec.Struct, frozen=True):
+    """The conversation of the seller with one buyer."""
+
+    buyer: int
+    status: ThreadStatus = ThreadStatus.OPEN
+    to_move: Role | None = None
+    """Who owes the next message here; None while the seller is free to choose a thread."""
+    offers: tuple[Offer, ...] = ()
+    """Every offer ever made here, oldest first."""
+    standing: tuple[Offer, ...] = ()
+    """Those that can be accepted now."""
+    seller_messages: int = 0
+    buyer_messages: int = 0
+    position: int = 0
+    """Events so far in this thread; an answer thought out at another position is stale."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """Everything the rules need to judge the next move."""
+
+    scenario: Scenario
+    threads: tuple[Thread, ...]
+    stock_left: tuple[int, ...]
+    turns_used: int = 0
+    """Seller messages so far, refused ones included."""
+    deals: tuple[Deal, ...] = ()
+    end_reason: EndReason | None = None
+    version: int = 0
+    """Number of the last event."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the negotiation is over."""
+        return self.end_reason is not None
+
+    def thread(self, buyer: int) -> Thread:
+        """The thread of buyer number `buyer` (1-based)."""
+        return self.threads[buyer - 1]
+
+
+def initial(scenario: Scenario) -> State:
+    """The state before the first event."""
+    mechanism = scenario.mechanism
+    opener = mechanism.opener if isinstance(mechanism, Alternating) else None
+    return State(
+        scenario=scenario,
+        threads=tuple(
+            Thread(buyer=buyer, to_move=opener) for buyer in range(1, scenario.buyers + 1)
+        ),
+        stock_left=tuple(product.stock for product in scenario.products),
+    )
+
+
+def replay(scenario: Scenario, log: Iterable[LogEntry]) -> State:
+    """Fold a whole log."""
+    state = initial(scenario)
+    for entry in log:
+        state = evolve(state, entry.event)
+    return state
+
+
+def evolve(state: State, event: Event) -> State:
+    """The state after `event`. Never judges."""
+    match event:
+        case OfferMade():
+            return _offer_made(state, event)
+        case MessageSent():
+            return _after_message(state, state.thread(event.buyer), event.by)
+        case OfferRejected():
+            thread = state.thread(event.buyer)
+            return _after_message(state, _without(thread, event.offer_id), event.by)
+        case OfferAccepted():
+            return _offer_accepted(state, event)
+        case OfferLapsed():
+            thread = _moved(_without(state.thread(event.buyer), event.offer_id))
+            return _put(state, thread)
+        case MoveRefused():
+            return _move_refused(state, event)
+        case PartyLeft():
+            return _party_left(state, event)
+        case ProductSoldOut():
+            return _with(state, version=state.version + 1)
+        case DeadlinePassed():
+            return _with(state, version=state.version + 1)
+        case NegotiationEnded():
+            return _with(state, end_reason=event.reason, version=state.version + 1)
+        case _:
+            assert_never(event)
+
+
+def _offer_made(state: State, event: OfferMade) -> State:
+    thread = state.thread(event.buyer)
+    offer = Offer(event.offer_id, event.by, event.product, event.price_cents)
+    kept = tuple(
+        other
+        for other in thread.standing
+        if other.by is not event.by or other.product != event.product
+    )
+    thread = _with(thread, offers=(*thread.offers, offer), standing=(*kept, offer))
+    if event.opening:
+        return _put(state, _moved(thread))
+    return _after_message(state, thread, event.by)
+
+
+def _offer_accepted(state: State, event: OfferAccepted) -> State:
+    thread = _with(
+        _without(state.thread(event.buyer), event.offer_id), status=ThreadStatus.SERVED
+    )
+    stock_left = tuple(
+        left - 1 if product == event.product else left
+        for product, left in enumerate(state.stock_left)
+    )
+    deal = Deal(event.buyer, event.product, event.price_cents, event.offer_id)
+    state = _with(state, stock_left=stock_left, deals=(*state.deals, deal))
+    return _closed(_after_message(state, thread, event.by), event.buyer)
+
+
+def _move_refused(state: State, event: MoveRefused) -> State:
+    if event.buyer:
+        thread = state.thread(event.buyer)
+        if thread.to_move is event.by or thread.to_move is None:
+            return _after_message(state, thread, event.by, answered=False)
+    spent = 1 if event.by is Role.SELLER else 0
+    return _with(state, turns_used=state.turns_used + spent, version=state.version + 1)
+
+
+def _party_left(state: State, event: PartyLeft) -> State:
+    buyers = (event.buyer,) if event.buyer else tuple(t.buyer for t in state.threads)
+    version = state.version + 1
+    for buyer in buyers:
+        thread = state.thread(buyer)
+        if thread.status is ThreadStatus.OPEN:
+            thread = _with(_moved(thread), status=ThreadStatus.LEFT, standing=())
+            state = _closed(_put(state, thread), buyer)
+    return _with(state, version=version)
+
+
+def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = True) -> State:
+    """Count one message of `by` and hand the move on.
+
+    A seller's refused message (`answered=False`) under seller turns asks nothing of the buyer.
+    """
+    alternating = isinstance(state.scenario.mechanism, Alternating)
+    if alternating:
+        to_move: Role | None = by.other
+    elif by is Role.SELLER and answered:
+        to_move = Role.BUYER
+    else:
+        to_move = None
+    if by is Role.SELLER:
+        thread = _with(thread, seller_messages=thread.seller_messages + 1, to_move=to_move)
+        state = _with(state, turns_used=state.turns_used + 1)
+    else:
+        thread = _with(thread, buyer_messages=thread.buyer_messages + 1, to_move=to_move)
+    return _put(state, _moved(thread))
+
+
+def _without(thread: Thread, offer_id: int) -> Thread:
+    standing = tuple(offer for offer in thread.standing if offer.offer_id != offer_id)
+    return _with(thread, standing=standing)
+
+
+def _moved(thread: Thread) -> Thread:
+    return _with(thread, position=thread.position + 1)
+
+
+def _closed(state: State, buyer: int) -> State:
+    """Nobody owes a message in a closed thread."""
+    threads = list(state.threads)
+    threads[buyer - 1] = _with(threads[buyer - 1], to_move=None)
+    return _with(state, threads=tuple(threads))
+
+
+def _put(state: State, thread: Thread) -> State:
+    threads = list(state.threads)
+    threads[thread.buyer - 1] = thread
+    return _with(state, threads=tuple(threads), version=state.version + 1)
