@@ -598,6 +598,12 @@ class StatusBar:
     """"Round 3 of 10" in the alternating mechanism."""
     ended: bool = False
 
+    @property
+    def pips(self) -> tuple[bool, ...]:
+        """One per turn, True for those that are left."""
+        total, left = self.turns_total or 0, self.turns_left or 0
+        return tuple(turn >= total - left for turn in range(total))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Consent:
