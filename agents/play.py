@@ -16,7 +16,6 @@ from markets.engine.protocol import (
     IllegalAction,
     LogEntry,
     Party,
-    buyer_of,
 )
 from markets.engine.scenarios import Scenario
 from markets.engine.state import State, evolve, initial
@@ -43,14 +42,6 @@ def seat(spec: AgentSpec) -> Seat:
     return Seat(spec, spec.build())
 
 
-def position_of(state: State, party: Party) -> int:
-    """How far the part of the negotiation that `party` sees has come; grows with every event."""
-    buyer = buyer_of(party)
-    if buyer:
-        return state.thread(buyer).position
-    return sum(thread.position for thread in state.threads) + state.turns_used
-
-
 def turn_for(state: State, party: Party, spec: AgentSpec) -> Turn:
     """What the agent of `spec` on `party`'s chair is asked now."""
     return Turn(
@@ -58,7 +49,7 @@ def turn_for(state: State, party: Party, spec: AgentSpec) -> Turn:
         seed=state.scenario.seed,
         party=party,
         slug=spec.slug,
-        position=position_of(state, party),
+        position=rules.position(state, party),
         scenario=state.scenario if spec.kind is Kind.REFERENCE else None,
     )
 

@@ -169,6 +169,18 @@ def turns_left(state: State) -> int:
     return mechanism.turns - state.turns_used
 
 
+def position(state: State, party: Party) -> int:
+    """How far the part of the negotiation that `party` sees has come; grows with every event.
+
+    An answer thought out at another position is stale. A buyer's position is its thread's, so
+    that several buyers can answer at once without cancelling one another.
+    """
+    own = buyer_of(party)
+    if own:
+        return state.thread(own).position
+    return sum(thread.position for thread in state.threads) + state.turns_used
+
+
 def thread_of(state: State, party: Party, action: Action) -> int:
     """Number of the thread that `action` belongs to. Raises `IllegalAction` where none fits."""
     own = buyer_of(party)
