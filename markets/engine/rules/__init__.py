@@ -132,9 +132,14 @@ def expire(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
     """What follows when `party` lets its time run out: it is taken to have left."""
     if state.ended:
         raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
-    passed = DeadlinePassed(by=role_of(party), buyer=buyer_of(party))
+    passed = deadline_passed(party)
     events, after = _leave(evolve(state, passed), party)
     return (passed, *events), after
+
+
+def deadline_passed(party: Party) -> DeadlinePassed:
+    """The event that says `party` did not move in time."""
+    return DeadlinePassed(by=role_of(party), buyer=buyer_of(party))
 
 
 def parties_to_move(state: State) -> tuple[Party, ...]:
@@ -148,6 +153,13 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
     )
     seller_may = any(may_write(state, Role.SELLER, thread) for thread in state.threads)
     return (*due, "seller") if seller_may else due
+
+
+def parties_due(state: State) -> tuple[Party, ...]:
+    """Whom the negotiation waits for: every buyer with an answer due, else the seller."""
+    return tuple(p for p in parties_to_move(state) if role_of(p) is Role.BUYER) or parties_to_move(
+        state
+    )
 
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:

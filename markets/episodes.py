@@ -1,0 +1,274 @@
+"""Writing the one record of a finished negotiation, from a live room or from a simulation.
+
+An `Episode` is written once, in the transaction that ends the negotiation, and never changed but
+for its consent scope. Its hash covers what is economic (protocol, scenario, who sat where without
+identity, log), so erasing words or people leaves it valid; `verify` checks it against a replay.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from markets.engine import metrics
+from markets.engine.metrics import Outcome
+from markets.engine.protocol import (
+    PROTOCOL_VERSION,
+    LogEntry,
+    Party,
+    Role,
+    buyer_of,
+    decode_log,
+    encode,
+    role_of,
+)
+from markets.engine.scenarios import Scenario, decode_scenario
+from markets.event_log import Fold
+from markets.models import (
+    ConsentScope,
+    Episode,
+    EpisodeSeat,
+    EpisodeSource,
+    EpisodeText,
+    Market,
+    Room,
+    Seat,
+    SeatKind,
+    Utterance,
+)
+
+_WIDTH = {ConsentScope.PRIVATE: 0, ConsentScope.RESEARCH: 1, ConsentScope.PUBLIC: 2}
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """Who sat on one chair, without identity."""
+
+    party: Party
+    kind: str
+    agent_slug: str = ""
+    agent_version: str = ""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What was said and thought with one event."""
+
+    n: int
+    party: Party
+    talk: str
+    thought: str = ""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A negotiation between agents, ready to be stored."""
+
+    scenario: Scenario
+    log: tuple[LogEntry, ...]
+    sittings: tuple[Sitting, ...]
+    words: tuple[Words, ...] = ()
+
+
+def record_room(
+    room: Room, fold: Fold, *, seats: Mapping[Party, Seat], now: datetime
+) -> Episode:
+    """Write the episode of a room that has just ended. Inside the room's transaction."""
+    scenario = fold.state.scenario
+    sittings = tuple(
+        Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version)
+        for seat in seats.values()
+    )
+    result = metrics.outcome(scenario, fold.log)
+    episode = _episode(
+        market=room.market,
+        source=EpisodeSource.LIVE,
+        scenario=scenario,
+        log=fold.log,
+        sittings=sittings,
+        result=result,
+        now=now,
+    )
+    episode.room = room
+    rows = _seat_rows(episode, scenario, sittings, result)
+    for row in rows:
+        seat = seats[row.party]
+        row.participant_id = seat.participant_id
+        row.consent_scope = seat.consent_scope
+        row.consent_version = seat.consent_version
+    episode.consent_scope = narrowest_scope(rows)
+    episode.save()
+    EpisodeSeat.objects.bulk_create(rows)
+    EpisodeText.objects.bulk_create(
+        EpisodeText(
+            episode=episode,
+            n=words.n,
+            party=words.party,
+            talk=words.talk,
+            thought=words.thought,
+        )
+        for words in Utterance.objects.filter(room=room).order_by("n")
+    )
+    return episode
+
+
+def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime) -> None:
+    """Write many simulated negotiations at once. Inside the caller's transaction."""
+    episodes: list[Episode] = []
+    seats: list[EpisodeSeat] = []
+    texts: list[EpisodeText] = []
+    for played in batch:
+        result = metrics.outcome(played.scenario, played.log)
+        episode = _episode(
+            market=market,
+            source=EpisodeSource.SIMULATED,
+            scenario=played.scenario,
+            log=played.log,
+            sittings=played.sittings,
+            result=result,
+            now=now,
+        )
+        episodes.append(episode)
+        seats.extend(_seat_rows(episode, played.scenario, played.sittings, result))
+        texts.extend(
+            EpisodeText(
+                episode=episode, n=words.n, party=words.party, talk=words.talk, thought=words.thought
+            )
+            for words in played.words
+        )
+    Episode.objects.bulk_create(episodes)
+    EpisodeSeat.objects.bulk_create(seats, batch_size=2000)
+    EpisodeText.objects.bulk_create(texts, batch_size=2000)
+
+
+def record_sha256(
+    *, protocol_version: str, scenario: str, sittings: Sequence[Sitting], log: str
+) -> str:
+    """Hash of the economic record. `scenario` and `log` are canonical JSON as stored."""
+    chairs = sorted(
+        (sitting.party, sitting.kind, sitting.agent_slug, sitting.agent_version)
+        for sitting in sittings
+    )
+    parts = (protocol_version, scenario, encode(chairs).decode(), log)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def verify(episode: Episode) -> bool:
+    """Whether the stored record is what was written: its hash fits and its log replays to it."""
+    sittings = [
+        Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version)
+        for seat in episode.seats.all()
+    ]
+    expected = record_sha256(
+        protocol_version=episode.protocol_version,
+        scenario=episode.scenario,
+        sittings=sittings,
+        log=episode.log,
+    )
+    result = metrics.outcome(decode_scenario(episode.scenario), decode_log(episode.log))
+    return (
+        expected == episode.record_sha256
+        and result.end_reason is not None
+        and result.end_reason.value == episode.end_reason
+        and result.seller_surplus_cents == episode.seller_surplus_cents
+        and result.buyer_surplus_cents == episode.buyer_surplus_cents
+    )
+
+
+def narrowest_scope(seats: Iterable[EpisodeSeat]) -> str:
+    """The scope that every person in it agreed to; public where nobody was a person."""
+    scopes = [
+        ConsentScope(seat.consent_scope or ConsentScope.PRIVATE)
+        for seat in seats
+        if seat.kind == SeatKind.PERSON
+    ]
+    return min(scopes, key=_WIDTH.__getitem__, default=ConsentScope.PUBLIC).value
+
+
+def _episode(
+    *,
+    market: Market,
+    source: EpisodeSource,
+    scenario: Scenario,
+    log: tuple[LogEntry, ...],
+    sittings: Sequence[Sitting],
+    result: Outcome,
+    now: datetime,
+) -> Episode:
+    if result.end_reason is None:
+        raise ValueError("Only a finished negotiation has an episode.")
+    scenario_text, log_text = encode(scenario).decode(), encode(log).decode()
+    return Episode(
+        source=source,
+        market=market,
+        family=scenario.family.value,
+        mechanism=market.mechanism,
+        currency=scenario.currency,
+        protocol_version=PROTOCOL_VERSION,
+        scenario=scenario_text,
+        log=log_text,
+        record_sha256=record_sha256(
+            protocol_version=PROTOCOL_VERSION,
+            scenario=scenario_text,
+            sittings=sittings,
+            log=log_text,
+        ),
+        end_reason=result.end_reason.value,
+        deals=len(result.deals),
+        seller_surplus_cents=result.seller_surplus_cents,
+        buyer_surplus_cents=result.buyer_surplus_cents,
+        welfare_cents=result.welfare_cents,
+        first_best_cents=result.first_best_cents,
+        seller_share=result.seller_share,
+        seller_messages=result.seller_messages,
+        buyer_messages=result.buyer_messages,
+        seller_violations=result.seller_violations,
+        buyer_violations=result.buyer_violations,
+        consent_scope=ConsentScope.PUBLIC,
+        created_at=now,
+    )
+
+
+def _seat_rows(
+    episode: Episode, scenario: Scenario, sittings: Sequence[Sitting], result: Outcome
+) -> list[EpisodeSeat]:
+    return [
+        EpisodeSeat(
+            episode=episode,
+            party=sitting.party,
+            role=role_of(sitting.party).value,
+            kind=sitting.kind,
+            agent_slug=sitting.agent_slug,
+            agent_version=sitting.agent_version,
+            surplus_cents=surplus_cents,
+            surplus_share=share,
+        )
+        for sitting in sittings
+        for surplus_cents, share in (seat_result(scenario, result, sitting.party),)
+    ]
+
+
+def seat_result(
+    scenario: Scenario, result: Outcome, party: Party
+) -> tuple[int, float | None]:
+    """Own surplus in cents and its share of what there was for this party.
+
+    For the seller out of the first best. For a buyer out of its own value minus cost, of the
+    product it bought or else of the one where that is largest; None where that is not positive.
+    """
+    if role_of(party) is Role.SELLER:
+        return result.seller_surplus_cents, result.seller_share
+    buyer = buyer_of(party)
+    for deal in result.deals:
+        if deal.buyer == buyer:
+            share = metrics.surplus_share(
+                own_cents=deal.buyer_surplus_cents, joint_cents=deal.pair_joint_cents
+            )
+            return deal.buyer_surplus_cents, share
+    best = max(
+        value - cost
+        for value, cost in zip(
+            scenario.buyer_values_cents[buyer - 1], scenario.seller_values_cents, strict=True
+        )
+    )
+    return 0, metrics.surplus_share(own_cents=0, joint_cents=best)

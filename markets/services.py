@@ -1,0 +1,562 @@
+"""Writes to rooms: opening, joining, moving, expiring, and the record at the end.
+
+Every change of a negotiation goes through `_change`: lock the room, fold its log, let the engine
+decide, append, take care of what follows (agents' turns, deadlines, the episode), commit, and only
+then publish the new version. Repeats are harmless: a person's move carries an identifier, an
+agent's its position. Refusals raise `IllegalAction` or `RoomError` with a sentence for the sender
+and change nothing.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from markets import episodes, event_log
+from markets.engine import observation, rules, scenarios
+from markets.engine.protocol import (
+    SELLER,
+    Action,
+    Event,
+    IllegalAction,
+    Leave,
+    Party,
+    Role,
+    buyer_party,
+    encode,
+    role_of,
+)
+from markets.engine.scenarios import ProductFacts, Scenario
+from markets.engine.state import State, evolve
+from markets.event_log import Fold
+from markets.models import (
+    AgentTurn,
+    ConsentScope,
+    Episode,
+    EpisodeSeat,
+    Market,
+    Participant,
+    Product,
+    Room,
+    RoomEvent,
+    RoomStatus,
+    Seat,
+    SeatKind,
+    TurnState,
+)
+from markets.signals import turn_due
+
+log = logging.getLogger(__name__)
+
+AGENT_TURN_DEADLINE = timedelta(seconds=60)
+"""An agent that has not moved by then has its default act played for it."""
+SOLO_DEADLINE = timedelta(days=2)
+"""A person who keeps nobody waiting may take this long over a move."""
+MAX_OPEN_ROOMS = 30
+"""Rooms one person may have going at once."""
+
+
+class RoomError(Exception):
+    """Something that cannot be done with a room; the sentence is for the person who tried."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A move that is in the log."""
+
+    version: int
+    repeated: bool = False
+    """True when this very move had been written before."""
+
+
+# --- Opening and joining ------------------------------------------------------------------------
+
+
+def market_pool(market: Market) -> tuple[ProductFacts, ...]:
+    """The products a market draws from, in a stable order."""
+    if market.catalogue_id is None:
+        return ()
+    products = Product.objects.filter(catalogue=market.catalogue_id).order_by("id")
+    if market.category:
+        products = products.filter(category=market.category)
+    return tuple(
+        ProductFacts(
+            sku=product.sku,
+            title=product.title,
+            category=product.category,
+            text=product.text,
+            list_price_cents=product.list_price_cents,
+            lowest_price_cents=product.lowest_price_cents,
+            highest_price_cents=product.highest_price_cents,
+        )
+        for product in products
+    )
+
+
+def draw_scenario(market: Market, seed: int) -> Scenario:
+    """The scenario of `market` for `seed`; the same for ever."""
+    return scenarios.sample(scenarios.decode_recipe(market.recipe), market_pool(market), seed)
+
+
+def open_room(
+    *,
+    market: Market,
+    host: Participant,
+    role: Role,
+    agents: Mapping[Party, tuple[str, str]],
+    for_people: frozenset[Party] = frozenset(),
+    seed: int | None = None,
+    rematch_of: Room | None = None,
+    now: datetime | None = None,
+) -> Room:
+    """Open a room with `host` on a chair of `role`.
+
+    `agents` names slug and version for every other chair. Chairs in `for_people` stay open for a
+    person until the market's wait is over; then their agent takes them.
+    """
+    now = now or timezone.now()
+    going = Seat.objects.filter(participant=host).exclude(room__status=RoomStatus.ENDED).count()
+    if going >= MAX_OPEN_ROOMS:
+        raise RoomError(
+            "too_many_rooms",
+            f"You have {going} negotiations going. Finish or leave one before you open another.",
+        )
+    scenario = draw_scenario(market, secrets.randbits(63) if seed is None else seed)
+    own = SELLER if role is Role.SELLER else buyer_party(1)
+    parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
+    with transaction.atomic():
+        room = Room.objects.create(
+            market=market,
+            scenario=encode(scenario).decode(),
+            status=RoomStatus.WAITING,
+            rematch_of=rematch_of,
+            fills_at=now + timedelta(seconds=market.fill_wait_s) if for_people else None,
+        )
+        Seat.objects.bulk_create(
+            _new_seat(room, party, own, host, agents, for_people, now) for party in parties
+        )
+        if not for_people:
+            _start(room, now)
+    return room
+
+
+def _new_seat(
+    room: Room,
+    party: Party,
+    own: Party,
+    host: Participant,
+    agents: Mapping[Party, tuple[str, str]],
+    for_people: frozenset[Party],
+    now: datetime,
+) -> Seat:
+    seat = Seat(room=room, party=party, role=role_of(party).value)
+    if party == own:
+        seat.kind = SeatKind.PERSON
+        seat.participant = host
+        seat.last_seen_at = now
+        return seat
+    seat.kind = SeatKind.OPEN if party in for_people else SeatKind.AGENT
+    seat.agent_slug, seat.agent_version = agents[party]
+    return seat
+
+
+def join_room(
+    *, room: Room, token: str, participant: Participant, now: datetime | None = None
+) -> Seat:
+    """Take the open chair that `token` names. The last one to come starts the negotiation."""
+    now = now or timezone.now()
+    with transaction.atomic():
+        room = locked(room)
+        seat = Seat.objects.filter(room=room, join_token=token).first()
+        if seat is None:
+            raise RoomError("unknown_link", "This link does not lead to a seat in this room.")
+        own = Seat.objects.filter(room=room, participant=participant).first()
+        if own is not None:
+            if own.pk == seat.pk:
+                return own
+            raise RoomError(
+                "already_seated", "You already sit in this room; send the link to somebody else."
+            )
+        if room.status == RoomStatus.ENDED:
+            raise RoomError("room_ended", "This negotiation is over.")
+        if seat.kind != SeatKind.OPEN:
+            raise RoomError("seat_taken", "Somebody else has taken this seat.")
+        seat.kind = SeatKind.PERSON
+        seat.participant = participant
+        seat.agent_slug = seat.agent_version = ""
+        seat.last_seen_at = now
+        seat.save()
+        if not room.seats.filter(kind=SeatKind.OPEN).exists():
+            _start(room, now)
+    _publish_after_commit(room)
+    return seat
+
+
+def fill_open_seats(room: Room, *, now: datetime | None = None) -> bool:
+    """Let the agents take the chairs that nobody came for. False when there is nothing to fill."""
+    now = now or timezone.now()
+    with transaction.atomic():
+        room = locked(room)
+        if room.status != RoomStatus.WAITING:
+            return False
+        Seat.objects.filter(room=room, kind=SeatKind.OPEN).update(kind=SeatKind.AGENT)
+        _start(room, now)
+    _publish_after_commit(room)
+    return True
+
+
+def _start(room: Room, now: datetime) -> None:
+    """Everybody is here: put the openings on the table and ask whoever moves first."""
+    room.status = RoomStatus.LIVE
+    room.opened_at = now
+    room.fills_at = None
+    fold = event_log.load(room)
+    opening = rules.opening_events(fold.state)
+    if opening:
+        fold = event_log.append(room, fold, opening, party="", at_ms=0)
+    _follow_up(room, fold, now)
+    room.save()
+
+
+# --- Moving -------------------------------------------------------------------------------------
+
+
+def submit_action(
+    *,
+    room: Room,
+    seat: Seat,
+    action: Action,
+    client_move_id: str,
+    seen_seq: int | None = None,
+    now: datetime | None = None,
+) -> Accepted:
+    """A person's move. Raises `IllegalAction` or `RoomError`; a refused move leaves no trace.
+
+    `seen_seq` is the last of the seat's own events that the person had seen: a move sent from an
+    older view of its thread (a second tab) is refused instead of surprising its sender.
+    """
+    now = now or timezone.now()
+    earlier = _earlier_move(room, seat.party, client_move_id)
+    if earlier is not None:
+        return earlier
+
+    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+        _check_person(room, seat)
+        if seen_seq is not None:
+            _check_fresh(fold, seat.party, action, seen_seq)
+        events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
+        return events, action.talk, ""
+
+    try:
+        room = _change(room, decide, party=seat.party, now=now, client_move_id=client_move_id)
+    except IntegrityError:
+        earlier = _earlier_move(room, seat.party, client_move_id)
+        if earlier is None:
+            raise
+        return earlier
+    return Accepted(version=room.version)
+
+
+def submit_agent_action(
+    *, turn: AgentTurn, owner: str, action: Action, now: datetime | None = None
+) -> TurnState:
+    """An agent's move, thought out at `turn.position`.
+
+    Written only while `owner` holds the turn and nothing has happened at the seat since;
+    otherwise the turn is superseded. A move that breaks a rule is logged as refused.
+    """
+    now = now or timezone.now()
+
+    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+        _finish_turn(turn, owner, TurnState.DONE)
+        if not _still_due(fold.state, turn):
+            raise _Superseded
+        try:
+            events, _ = rules.step(fold.state, turn.party, action, _clock_ms(room, now))
+        except IllegalAction as refused:
+            events, _ = rules.refuse(fold.state, turn.party, refused.code, buyer=action.buyer)
+            return events, "", action.thought
+        return events, action.talk, action.thought
+
+    try:
+        _change(turn.room, decide, party=turn.party, now=now)
+    except _Superseded:
+        AgentTurn.objects.filter(pk=turn.pk).update(state=TurnState.SUPERSEDED)
+        return TurnState.SUPERSEDED
+    except _NotOwner:
+        return TurnState.SUPERSEDED
+    return TurnState.DONE
+
+
+def play_default_act(
+    *,
+    turn: AgentTurn,
+    choose: Callable[[State], Action],
+    reason: str,
+    now: datetime | None = None,
+) -> TurnState:
+    """Play the agent's stated default act because its move did not come. The log says so."""
+    now = now or timezone.now()
+
+    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+        changed = AgentTurn.objects.filter(
+            pk=turn.pk, state__in=(TurnState.QUEUED, TurnState.RUNNING)
+        ).update(state=TurnState.DEFAULTED, error=reason)
+        if not changed:
+            raise _NotOwner
+        if not _still_due(fold.state, turn):
+            raise _Superseded
+        passed = rules.deadline_passed(turn.party)
+        state = evolve(fold.state, passed)
+        action = choose(state)
+        events, _ = rules.step(state, turn.party, action, _clock_ms(room, now))
+        return (passed, *events), action.talk, ""
+
+    try:
+        _change(turn.room, decide, party=turn.party, now=now)
+    except _Superseded:
+        AgentTurn.objects.filter(pk=turn.pk).update(state=TurnState.SUPERSEDED)
+        return TurnState.SUPERSEDED
+    except _NotOwner:
+        return TurnState.SUPERSEDED
+    return TurnState.DEFAULTED
+
+
+def expire_seat(*, seat: Seat, now: datetime | None = None) -> bool:
+    """A person let the time run out: the seat is taken to have left. False when it moved after all."""
+    now = now or timezone.now()
+
+    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+        current = Seat.objects.get(pk=seat.pk)
+        if current.deadline_at is None or current.deadline_at > now:
+            raise _Superseded
+        events, _ = rules.expire(fold.state, seat.party)
+        return events, "", ""
+
+    try:
+        _change(seat.room, decide, party=seat.party, now=now)
+    except (_Superseded, IllegalAction):
+        return False
+    return True
+
+
+class _Superseded(Exception):
+    """The moment this was meant for has gone."""
+
+
+class _NotOwner(Exception):
+    """Somebody else has taken this turn."""
+
+
+def locked(room: Room) -> Room:
+    """The row of `room`, locked until the transaction ends."""
+    return Room.objects.select_for_update(of=("self",)).select_related("market").get(pk=room.pk)
+
+
+def _change(
+    room: Room,
+    decide: Callable[[Room, Fold], tuple[tuple[Event, ...], str, str]],
+    *,
+    party: Party,
+    now: datetime,
+    client_move_id: str | None = None,
+) -> Room:
+    """One transaction: lock, fold, decide, append, follow up. Publishes after the commit."""
+    with transaction.atomic():
+        room = locked(room)
+        if room.status == RoomStatus.WAITING:
+            raise RoomError("not_started", "The negotiation has not begun: a seat is still open.")
+        fold = event_log.load(room)
+        events, talk, thought = decide(room, fold)
+        fold = event_log.append(
+            room,
+            fold,
+            events,
+            party=party,
+            at_ms=_clock_ms(room, now),
+            client_move_id=client_move_id,
+            talk=talk,
+            thought=thought,
+        )
+        _follow_up(room, fold, now)
+        room.save(update_fields=["version", "status", "ended_at"])
+    event_log.keep(room, fold)
+    _publish_after_commit(room)
+    return room
+
+
+def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
+    """After a change: write the record at the end, else put the next turns into the outbox."""
+    state = fold.state
+    seats = {seat.party: seat for seat in room.seats.all()}
+    if state.ended:
+        room.status = RoomStatus.ENDED
+        room.ended_at = now
+        for seat in seats.values():
+            _set_due(seat, None, None)
+        episodes.record_room(room, fold, seats=seats, now=now)
+        return
+    due = rules.parties_due(state)
+    people = sum(seat.kind == SeatKind.PERSON for seat in seats.values())
+    patience = timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
+    for party, seat in seats.items():
+        if party not in due:
+            _set_due(seat, None, None)
+        elif seat.kind == SeatKind.AGENT:
+            _queue_turn(room, seat, rules.position(state, party), now)
+        elif seat.due_position != rules.position(state, party):
+            _set_due(seat, rules.position(state, party), now + patience)
+
+
+def _set_due(seat: Seat, position: int | None, deadline_at: datetime | None) -> None:
+    if (seat.due_position, seat.deadline_at) != (position, deadline_at):
+        seat.due_position, seat.deadline_at = position, deadline_at
+        seat.save(update_fields=["due_position", "deadline_at"])
+
+
+def _queue_turn(room: Room, seat: Seat, position: int, now: datetime) -> None:
+    turn, created = AgentTurn.objects.get_or_create(
+        room=room,
+        party=seat.party,
+        position=position,
+        defaults={"due_at": now + AGENT_TURN_DEADLINE},
+    )
+    if created:
+        transaction.on_commit(lambda: _announce(turn.pk))
+
+
+def _announce(turn_id: int) -> None:
+    turn_due.send(sender=AgentTurn, turn_id=turn_id)
+
+
+def _check_person(room: Room, seat: Seat) -> None:
+    current = Seat.objects.get(pk=seat.pk)
+    if current.kind != SeatKind.PERSON or current.participant_id != seat.participant_id:
+        raise RoomError("not_seated", "You do not sit in this room any more.")
+    if not current.consent_scope:
+        raise RoomError("no_consent", "Choose first who may use this game.")
+
+
+def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> None:
+    """Raise unless the sender had seen everything that happened in the thread it writes in."""
+    thread = rules.thread_of(fold.state, party, action) if party == SELLER else 0
+    seen = observation.seen_events(fold.state.scenario, fold.log, party)
+    if not isinstance(action, Leave) and any(event.thread == thread for event in seen[seen_seq:]):
+        raise RoomError(
+            "stale_view", "Something happened while you were writing. Look at it, then send again."
+        )
+
+
+def _earlier_move(room: Room, party: Party, client_move_id: str) -> Accepted | None:
+    event = RoomEvent.objects.filter(
+        room=room, party=party, client_move_id=client_move_id
+    ).first()
+    return None if event is None else Accepted(version=event.n, repeated=True)
+
+
+def _still_due(state: State, turn: AgentTurn) -> bool:
+    return (
+        not state.ended
+        and turn.party in rules.parties_due(state)
+        and rules.position(state, turn.party) == turn.position
+    )
+
+
+def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
+    changed = AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(
+        state=outcome
+    )
+    if not changed:
+        raise _NotOwner
+
+
+def _clock_ms(room: Room, now: datetime) -> int:
+    opened_at = room.opened_at or now
+    return max(0, round((now - opened_at).total_seconds() * 1000))
+
+
+# --- Consent and presence -------------------------------------------------------------------------
+
+
+def choose_consent(
+    *, seat: Seat, scope: str, version: str, now: datetime | None = None
+) -> None:
+    """Say who may use this game: before the first move, and again at any time later."""
+    if scope not in ConsentScope.values:
+        raise RoomError("unknown_scope", "Choose open data, research here, or nobody.")
+    now = now or timezone.now()
+    with transaction.atomic():
+        Seat.objects.filter(pk=seat.pk).update(
+            consent_scope=scope, consent_version=version, consent_at=now
+        )
+        if seat.participant_id is not None:
+            Participant.objects.filter(pk=seat.participant_id).update(default_consent=scope)
+        episode = Episode.objects.select_for_update().filter(room=seat.room_id).first()
+        if episode is not None:
+            EpisodeSeat.objects.filter(episode=episode, party=seat.party).update(
+                consent_scope=scope, consent_version=version
+            )
+            episode.consent_scope = episodes.narrowest_scope(episode.seats.all())
+            episode.save(update_fields=["consent_scope"])
+    seat.consent_scope, seat.consent_version, seat.consent_at = scope, version, now
+
+
+def touch_seat(*, seat: Seat, now: datetime | None = None) -> None:
+    """The person on this chair was heard of just now."""
+    Seat.objects.filter(pk=seat.pk).update(last_seen_at=now or timezone.now())
+
+
+# --- Clock ----------------------------------------------------------------------------------------
+
+
+def sweep(now: datetime) -> int:
+    """Fill seats whose wait is over and expire seats whose deadline has passed. Idempotent."""
+    changed = 0
+    for room in Room.objects.filter(status=RoomStatus.WAITING, fills_at__lte=now)[:200]:
+        changed += fill_open_seats(room, now=now)
+    overdue = Seat.objects.filter(
+        deadline_at__lte=now, kind=SeatKind.PERSON, room__status=RoomStatus.LIVE
+    ).select_related("room__market")
+    for seat in overdue[:200]:
+        changed += expire_seat(seat=seat, now=now)
+    return changed
+
+
+# --- Publishing -----------------------------------------------------------------------------------
+
+
+def group_of(public_id: str) -> str:
+    """Channel-layer group of a room."""
+    return f"room.{public_id}"
+
+
+def _publish_after_commit(room: Room) -> None:
+    """Nudge every socket of the room once the change is stored. A lost nudge is healed by clients."""
+    message = {"type": "room.nudge", "version": room.version}
+    transaction.on_commit(lambda: _send(group_of(room.public_id), message))
+
+
+def _send(group: str, message: dict[str, object]) -> None:
+    layer = get_channel_layer()
+    if layer is None:
+        return
+    try:
+        async_to_sync(layer.group_send)(group, message)
+    except (RedisError, OSError) as error:
+        log.warning("Nobody was nudged in %s: %s", group, error)
+
+
+REFUSED = (IllegalAction, RoomError)
+"""What a move can be refused with."""
