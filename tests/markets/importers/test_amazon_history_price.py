@@ -1,7 +1,6 @@
 """AmazonHistoryPrice: all 930 products, and what happens to damaged copies of it."""
 
 import json
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,10 +9,6 @@ import pytest
 
 from markets.importers import FORMATS, BadRow, CatalogueError, ProductRow
 from markets.importers.amazon_history_price import read
-
-DATA = Path(os.environ.get("PARLEY_DATA", "../shared/data")) / "amazon_history_price"
-
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the public data set is not at {DATA} (set PARLEY_DATA)")
 
 PRODUCTS_PER_CATEGORY = {
     "automotive": 7,
@@ -66,35 +61,39 @@ def file(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[ProductRow]:
-    found = list(read(DATA))
+def data(parley_data) -> Path:
+    folder = parley_data / "amazon_history_price"
+    if not folder.is_dir():
+        pytest.skip(f"there is no folder {folder}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(data) -> list[ProductRow]:
+    found = list(read(data))
     assert [row for row in found if isinstance(row, BadRow)] == []
     return found
 
 
-@needs_data
 def test_all_930_products_go_in_with_their_categories(rows):
     assert len(rows) == 930
     assert Counter(row.category for row in rows) == PRODUCTS_PER_CATEGORY
 
 
-@needs_data
 def test_every_product_has_a_sku_and_a_source_of_its_own(rows):
     assert len({row.sku for row in rows}) == 930
     assert len({row.source for row in rows}) == 930
 
 
-@needs_data
-def test_prices_with_thousands_commas_are_read_whole(rows):
-    raw = [entry for file in sorted(DATA.glob("*.json")) for entry in json.loads(file.read_bytes())]
+def test_prices_with_thousands_commas_are_read_whole(data, rows):
+    raw = [entry for file in sorted(data.glob("*.json")) for entry in json.loads(file.read_bytes())]
     for column in ("list_price", "lowest_price", "highest_price"):
         expected = [int(re.sub(r"[$,.]", "", entry[column])) for entry in raw]
         assert [getattr(row, f"{column}_cents") for row in rows] == expected
 
 
-@needs_data
-def test_titles_keep_every_letter(rows):
-    raw = [entry for file in sorted(DATA.glob("*.json")) for entry in json.loads(file.read_bytes())]
+def test_titles_keep_every_letter(data, rows):
+    raw = [entry for file in sorted(data.glob("*.json")) for entry in json.loads(file.read_bytes())]
     repaired = {"Wifi\x96 TSR1-NA": "Wifi– TSR1-NA"}
     for row, entry in zip(rows, raw, strict=True):
         expected = entry["title"]
@@ -104,7 +103,6 @@ def test_titles_keep_every_letter(rows):
     assert any(not row.title.isascii() for row in rows)
 
 
-@needs_data
 def test_886_products_have_gains_from_trade_and_44_have_none(rows):
     # Buyer's value .8 x max(highest, list), seller's cost the lowest price: the bilateral game of
     # arXiv 2604.09855. Whole cents, so that no rounding decides a case.
@@ -112,31 +110,27 @@ def test_886_products_have_gains_from_trade_and_44_have_none(rows):
     assert (gains.count(True), gains.count(False)) == (886, 44)
 
 
-@needs_data
-def test_a_source_names_the_line_on_which_the_record_starts(rows):
+def test_a_source_names_the_line_on_which_the_record_starts(data, rows):
     for row in (rows[0], rows[400], rows[800]):
         place = re.fullmatch(r"(.+\.json):([0-9]+), record ([0-9]+)", row.source)
         assert place is not None
-        text = (DATA / place[1]).read_text(encoding="utf-8")
+        text = (data / place[1]).read_text(encoding="utf-8")
         from_there = "".join(text.splitlines(keepends=True)[int(place[2]) - 1 :])
         assert json.loads(text)[int(place[3]) - 1]["title"] == row.title
         assert json.dumps(row.title, ensure_ascii=False) in from_there[:2_000]
 
 
-@needs_data
-def test_one_file_of_the_set_can_be_read_alone(rows):
-    books = list(read(DATA / "books.json"))
+def test_one_file_of_the_set_can_be_read_alone(data, rows):
+    books = list(read(data / "books.json"))
     assert books == [row for row in rows if row.source.startswith("books.json:")]
 
 
-@needs_data
 def test_descriptions_lose_the_furniture_of_the_page_they_stood_on(rows):
     lines = {line.strip() for row in rows for line in row.text.splitlines()}
     assert lines.isdisjoint({"Read more", "› See more product details", "NA"})
     assert sum(bool(row.text) for row in rows) > 850
 
 
-@needs_data
 def test_images_are_plain_secure_addresses_or_absent(rows):
     assert all(re.match(r"https://[\w.-]+/", row.image_url) for row in rows if row.image_url)
     assert sum(bool(row.image_url) for row in rows) > 900
