@@ -785,8 +785,11 @@ class Result:
     """Why the other values are not shown, where a market keeps them; else empty."""
     rematch_url: str = ""
     """POST: the same market with roles swapped."""
+    rematch_fields: tuple[tuple[str, str], ...] = ()
+    """Hidden fields of that form as (name, value), e.g. (("seat", "seller"),)."""
     again_url: str = ""
     """POST: the same market and role with a new draw."""
+    again_fields: tuple[tuple[str, str], ...] = ()
     replay_url: str = ""
     record_url: str = ""
     history_url: str = ""

@@ -1,0 +1,59 @@
+/*
+ * Loaded in the head of every page, before the style sheet paints: the stored choice of colours,
+ * and, once the page is there, the menu and the colours button. Nothing else.
+ */
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const KEY = "parley-theme";
+
+  function stored() {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null; // storage may be forbidden; the system's choice then holds
+    }
+  }
+
+  function isDark() {
+    const chosen = root.dataset.theme;
+    return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  root.dataset.js = "";
+  const theme = stored();
+  if (theme === "dark" || theme === "light") root.dataset.theme = theme;
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const button = document.querySelector("[data-theme-button]");
+    if (button) {
+      const show = () => button.setAttribute("aria-pressed", String(isDark()));
+      show();
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+      button.addEventListener("click", () => {
+        root.dataset.theme = isDark() ? "light" : "dark";
+        try {
+          localStorage.setItem(KEY, root.dataset.theme);
+        } catch {
+          // The choice then lasts as long as the page.
+        }
+        show();
+      });
+    }
+    const menu = document.querySelector("[data-menu-button]");
+    const nav = document.getElementById("site-nav");
+    if (menu && nav) {
+      const open = (yes) => {
+        nav.toggleAttribute("data-open", yes);
+        menu.setAttribute("aria-expanded", String(yes));
+      };
+      menu.addEventListener("click", () => open(!nav.hasAttribute("data-open")));
+      nav.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") {
+          open(false);
+          menu.focus();
+        }
+      });
+    }
+  });
+})();
