@@ -80,7 +80,7 @@ class SeenThread(msgspec.Struct, frozen=True, kw_only=True):
     my_messages: int
     their_messages: int
     position: int
-    """Events so far in this thread; grows with each."""
+    """Grows with every change to what can be done in this thread."""
     deal: SeenOffer | None
     """The offer that was accepted here."""
 
@@ -188,7 +188,7 @@ def seen_events(
 ) -> tuple[SeenEvent, ...]:
     """The past as `party` may know it, numbered for this party alone."""
     role, own = role_of(party), buyer_of(party)
-    seen = []
+    seen: list[SeenEvent] = []
     for entry in log:
         event = _seen_event(entry.event, scenario.family, role, own)
         if event is None:
@@ -245,9 +245,9 @@ def _seen_reason(
     """A buyer is told why only where the reason says nothing about other threads."""
     if reason is None or role is Role.SELLER or family is Family.BILATERAL:
         return reason
-    if reason in (EndReason.BUYERS_GONE, EndReason.SOLD_OUT, EndReason.DEAL):
-        return EndReason.CLOSED
-    return reason
+    if reason in (EndReason.SELLER_LEFT, EndReason.TURNS_USED):
+        return reason
+    return EndReason.CLOSED
 
 
 def _turns_left(state: State, role: Role) -> int | None:

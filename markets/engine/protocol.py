@@ -53,8 +53,16 @@ def role_of(party: Party) -> Role:
 
 
 def buyer_of(party: Party) -> int:
-    """Thread number of a buyer's chair; 0 for the seller, who has one thread with each buyer."""
-    return 0 if party == SELLER else int(party.removeprefix("buyer-"))
+    """Thread number of a buyer's chair; 0 for the seller, who has one thread with each buyer.
+
+    Raises `ValueError` for what is no chair, so that nobody is taken for somebody else.
+    """
+    if party == SELLER:
+        return 0
+    buyer = int(party.removeprefix("buyer-"))
+    if buyer < 1 or party != buyer_party(buyer):
+        raise ValueError(f"{party!r} is no party of a negotiation.")
+    return buyer
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,6 +131,7 @@ class EndReason(StrEnum):
     SELLER_LEFT = "seller_left"
     TURNS_USED = "turns_used"
     DEADLINE = "deadline"
+    """Somebody let its time run out, and nobody is left to go on."""
     MALFORMED = "malformed"
     CLOSED = "closed"
     """What a buyer is told when the reason concerns other threads."""
@@ -169,7 +178,7 @@ class OfferLapsed(msgspec.Struct, frozen=True, tag="offer_lapsed", forbid_unknow
 class ProductSoldOut(
     msgspec.Struct, frozen=True, tag="product_sold_out", forbid_unknown_fields=True
 ):
-    """The last unit of `product` is gone; told to every thread that is still open."""
+    """The last unit of `product` is gone: a public fact, told to everybody."""
 
     product: int
 
@@ -309,13 +318,8 @@ class ProtocolError(ValueError):
     """Bytes that are no message of ours."""
 
 
-_actions = msgspec.json.Decoder(
-    Say | MakeOffer | AcceptOffer | RejectOffer | Wait | Leave, strict=True
-)
-_log = msgspec.json.Decoder(
-    tuple[LogEntry, ...],
-    strict=True,
-)
+_actions: msgspec.json.Decoder[Action] = msgspec.json.Decoder(Action, strict=True)
+_log = msgspec.json.Decoder(tuple[LogEntry, ...], strict=True)
 _encoder = msgspec.json.Encoder()
 
 
@@ -323,7 +327,7 @@ def decode_action(data: bytes | str) -> Action:
     """Read one action. Raises `ProtocolError` on anything but a well-formed one."""
     try:
         return _actions.decode(data)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ProtocolError(str(error)) from error
 
 
@@ -331,7 +335,7 @@ def decode_log(data: bytes | str) -> tuple[LogEntry, ...]:
     """Read an event log. Raises `ProtocolError` on anything else."""
     try:
         return _log.decode(data)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ProtocolError(str(error)) from error
 
 

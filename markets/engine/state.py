@@ -28,7 +28,7 @@ from markets.engine.protocol import (
     ProductSoldOut,
     Role,
 )
-from markets.engine.scenarios import Alternating, Scenario
+from markets.engine.scenarios import Alternating, Scenario, SellerTurns
 
 _with = msgspec.structs.replace
 
@@ -73,7 +73,7 @@ class Thread(msgspec.Struct, frozen=True):
     seller_messages: int = 0
     buyer_messages: int = 0
     position: int = 0
-    """Events so far in this thread; an answer thought out at another position is stale."""
+    """Changes so far to what can be done here; an answer thought out at another one is stale."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -140,7 +140,7 @@ def evolve(state: State, event: Event) -> State:
         case PartyLeft():
             return _party_left(state, event)
         case ProductSoldOut():
-            return _with(state, version=state.version + 1)
+            return _product_sold_out(state)
         case DeadlinePassed():
             return _with(state, version=state.version + 1)
         case NegotiationEnded():
@@ -177,12 +177,27 @@ def _offer_accepted(state: State, event: OfferAccepted) -> State:
 
 
 def _move_refused(state: State, event: MoveRefused) -> State:
+    """Spend the message that the sender had; who had none loses none."""
+    mechanism = state.scenario.mechanism
+    is_seller = event.by is Role.SELLER
+    has_turn = (
+        is_seller and isinstance(mechanism, SellerTurns) and state.turns_used < mechanism.turns
+    )
     if event.buyer:
         thread = state.thread(event.buyer)
-        if thread.to_move is event.by or thread.to_move is None:
+        if thread.to_move is event.by or (has_turn and thread.to_move is None):
             return _after_message(state, thread, event.by, answered=False)
-    spent = 1 if event.by is Role.SELLER else 0
+    spent = 1 if has_turn else 0
     return _with(state, turns_used=state.turns_used + spent, version=state.version + 1)
+
+
+def _product_sold_out(state: State) -> State:
+    """What can be done changes in every open thread, so that answers on their way are stale."""
+    threads = tuple(
+        _moved(thread) if thread.status is ThreadStatus.OPEN else thread
+        for thread in state.threads
+    )
+    return _with(state, threads=threads, version=state.version + 1)
 
 
 def _party_left(state: State, event: PartyLeft) -> State:

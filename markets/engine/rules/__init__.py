@@ -12,6 +12,7 @@ from typing import assert_never
 
 from markets.engine.protocol import (
     MAX_TALK_CHARS,
+    SELLER,
     AcceptOffer,
     Action,
     DeadlinePassed,
@@ -73,7 +74,7 @@ def step(
     role = role_of(party)
     buyer = thread_of(state, party, action)
     if state.ended:
-        raise IllegalAction(_code_after_the_end(state, action))
+        raise IllegalAction(_code_after_the_end(state, buyer, action))
     deadline_ms = state.scenario.deadline_ms
     if deadline_ms is not None and now_ms > deadline_ms:
         raise IllegalAction(RefusalCode.DEADLINE_PASSED)
@@ -129,12 +130,14 @@ def refuse(
 
 
 def expire(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
-    """What follows when `party` lets its time run out: it is taken to have left."""
+    """What follows when `party` lets its time run out: it is taken to have left.
+
+    Where nobody is left after that, the end says that it was the clock and not a decision.
+    """
     if state.ended:
         raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
-    passed = deadline_passed(party)
-    events, after = _leave(evolve(state, passed), party)
-    return (passed, *events), after
+    left = _left(state, party)
+    return _closing(state, (deadline_passed(party), left), nobody_left=EndReason.DEADLINE)
 
 
 def deadline_passed(party: Party) -> DeadlinePassed:
@@ -214,20 +217,24 @@ def number(events: Sequence[Event], *, after: int, at_ms: int) -> tuple[LogEntry
     return tuple(LogEntry(after + k, at_ms, event) for k, event in enumerate(events, start=1))
 
 
-def _code_after_the_end(state: State, action: Action) -> RefusalCode:
-    """Someone who accepts a moment too late is told that the goods are gone."""
-    if isinstance(action, AcceptOffer) and not any(state.stock_left):
+def _code_after_the_end(state: State, buyer: int, action: Action) -> RefusalCode:
+    """Someone who accepts a moment after somebody else is told that the goods are gone."""
+    if isinstance(action, AcceptOffer) and offers.lost_to_another(state, state.thread(buyer), action.offer_id):
         return RefusalCode.SOLD_OUT
     return RefusalCode.NEGOTIATION_ENDED
 
 
-def _check_open(state: State, thread: Thread, action: Action) -> None:
+def _check_status(thread: Thread) -> None:
     if thread.status is ThreadStatus.SERVED:
         raise IllegalAction(RefusalCode.ALREADY_SERVED)
     if thread.status is ThreadStatus.LEFT:
         raise IllegalAction(RefusalCode.THREAD_CLOSED)
-    if isinstance(action, AcceptOffer | RejectOffer):
-        offers.check_not_lapsed(state, thread, action.offer_id)
+
+
+def _check_open(state: State, thread: Thread, action: Action) -> None:
+    _check_status(thread)
+    if isinstance(action, AcceptOffer | RejectOffer) and offers.lost_to_another(state, thread, action.offer_id):
+        raise IllegalAction(RefusalCode.SOLD_OUT)
 
 
 def _check_turn(state: State, role: Role, thread: Thread) -> None:
@@ -248,37 +255,37 @@ def _budget_used(state: State) -> bool:
 
 
 def _leave(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
-    role, buyer = role_of(party), buyer_of(party)
-    if role is Role.SELLER:
-        events: tuple[Event, ...] = (
-            PartyLeft(by=role, buyer=0),
-            NegotiationEnded(reason=EndReason.SELLER_LEFT),
-        )
-        return events, _fold(state, events)
-    if state.thread(buyer).status is ThreadStatus.SERVED:
-        raise IllegalAction(RefusalCode.ALREADY_SERVED)
-    if state.thread(buyer).status is ThreadStatus.LEFT:
-        raise IllegalAction(RefusalCode.THREAD_CLOSED)
-    return _closing(state, (PartyLeft(by=role, buyer=buyer),))
+    gone = EndReason.SELLER_LEFT if party == SELLER else EndReason.BUYERS_GONE
+    return _closing(state, (_left(state, party),), nobody_left=gone)
+
+
+def _left(state: State, party: Party) -> PartyLeft:
+    buyer = buyer_of(party)
+    if buyer:
+        _check_status(state.thread(buyer))
+    return PartyLeft(by=role_of(party), buyer=buyer)
 
 
 def _closing(
-    state: State, events: tuple[Event, ...]
+    state: State,
+    events: tuple[Event, ...],
+    *,
+    nobody_left: EndReason = EndReason.BUYERS_GONE,
 ) -> tuple[tuple[Event, ...], State]:
     """`events` and, where they leave nothing to do, the end."""
     after = _fold(state, events)
-    reason = _end_reason(after)
+    reason = _end_reason(after, nobody_left)
     if reason is None:
         return events, after
     ended = NegotiationEnded(reason=reason)
     return (*events, ended), evolve(after, ended)
 
 
-def _end_reason(state: State) -> EndReason | None:
+def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
     if not any(state.stock_left):
         return EndReason.DEAL if len(state.deals) == 1 else EndReason.SOLD_OUT
     if all(thread.status is not ThreadStatus.OPEN for thread in state.threads):
-        return EndReason.DEAL if _all_served(state) else EndReason.BUYERS_GONE
+        return EndReason.DEAL if _all_served(state) else nobody_left
     if _budget_used(state):
         return EndReason.TURNS_USED
     return None

@@ -64,14 +64,11 @@ def reject(thread: Thread, role: Role, action: RejectOffer) -> tuple[Event, ...]
     return (OfferRejected(role, thread.buyer, offer.offer_id),)
 
 
-def check_not_lapsed(state: State, thread: Thread, offer_id: int) -> None:
-    """Tell somebody whose offer is gone because the goods are that the goods are gone."""
-    if any(offer.offer_id == offer_id for offer in thread.standing):
-        return
-    if 1 <= offer_id <= len(thread.offers):
-        product = thread.offers[offer_id - 1].product
-        if state.stock_left[product] < 1 and thread.status is ThreadStatus.OPEN:
-            raise IllegalAction(RefusalCode.SOLD_OUT)
+def lost_to_another(state: State, thread: Thread, offer_id: int) -> bool:
+    """Whether an offer cannot be had in an open thread because its product went to somebody else."""
+    if thread.status is not ThreadStatus.OPEN or not 1 <= offer_id <= len(thread.offers):
+        return False
+    return state.stock_left[thread.offers[offer_id - 1].product] < 1
 
 
 def _standing_offer(state: State, thread: Thread, role: Role, offer_id: int) -> Offer:
