@@ -88,15 +88,10 @@ def surplus_share(*, own_cents: Cents, joint_cents: Cents) -> float | None:
 def best_assignment(scenario: Scenario) -> tuple[Cents, tuple[tuple[int, int], ...]]:
     """First best in cents and its (0-based buyer, product) pairs."""
     surplus = tuple(
-        tuple(
-            max(0, value - cost)
-            for value, cost in zip(own, scenario.seller_values_cents, strict=True)
-        )
+        tuple(max(0, value - cost) for value, cost in zip(own, scenario.seller_values_cents, strict=True))
         for own in scenario.buyer_values_cents
     )
-    return optimum.optimal_assignment(
-        surplus=surplus, stock=tuple(product.stock for product in scenario.products)
-    )
+    return optimum.optimal_assignment(surplus=surplus, stock=tuple(product.stock for product in scenario.products))
 
 
 def outcome(scenario: Scenario, log: Sequence[LogEntry]) -> Outcome:
@@ -137,9 +132,7 @@ def _deal_outcome(scenario: Scenario, deal: Deal) -> DealOutcome:
         seller_surplus_cents=surplus_cents(
             role=Role.SELLER, price_cents=deal.price_cents, reservation_value_cents=cost
         ),
-        buyer_surplus_cents=surplus_cents(
-            role=Role.BUYER, price_cents=deal.price_cents, reservation_value_cents=value
-        ),
+        buyer_surplus_cents=surplus_cents(role=Role.BUYER, price_cents=deal.price_cents, reservation_value_cents=value),
         seller_joint_cents=highest - cost,
         pair_joint_cents=value - cost,
     )
@@ -162,12 +155,8 @@ def _violates(scenario: Scenario, event: Event) -> bool:
         case MoveRefused():
             return True
         case OfferMade() | OfferAccepted():
-            own = scenario.reservation_value_cents(
-                role=event.by, buyer=event.buyer, product=event.product
-            )
-            gain = surplus_cents(
-                role=event.by, price_cents=event.price_cents, reservation_value_cents=own
-            )
+            own = scenario.reservation_value_cents(role=event.by, buyer=event.buyer, product=event.product)
+            gain = surplus_cents(role=event.by, price_cents=event.price_cents, reservation_value_cents=own)
             return gain < 0
         case _:
             return False
@@ -220,12 +209,8 @@ class Tally:
         self._deals += len(result.deals)
         for deal in result.deals:
             shares = {
-                Role.SELLER: surplus_share(
-                    own_cents=deal.seller_surplus_cents, joint_cents=deal.seller_joint_cents
-                ),
-                Role.BUYER: surplus_share(
-                    own_cents=deal.buyer_surplus_cents, joint_cents=deal.pair_joint_cents
-                ),
+                Role.SELLER: surplus_share(own_cents=deal.seller_surplus_cents, joint_cents=deal.seller_joint_cents),
+                Role.BUYER: surplus_share(own_cents=deal.buyer_surplus_cents, joint_cents=deal.pair_joint_cents),
             }
             for role, share in shares.items():
                 if share is not None:
@@ -252,9 +237,7 @@ class Tally:
             seller_extraction=_ratio(self._seller_cents, self._first_best_cents),
             allocation_quality=_ratio(self._welfare_cents, self._first_best_cents),
             constraint_adherence=self._adherence(Role.SELLER, Role.BUYER),
-            constraint_adherence_by_role={
-                role.value: self._adherence(role) for role in (Role.SELLER, Role.BUYER)
-            },
+            constraint_adherence_by_role={role.value: self._adherence(role) for role in (Role.SELLER, Role.BUYER)},
             mean_turns=_ratio(self._messages[Role.SELLER], self._episodes),
         )
 

@@ -40,6 +40,7 @@ from markets.engine.state import State, Thread, ThreadStatus
 
 _E = TypeVar("_E", bound=msgspec.Struct)
 
+
 class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
     """A product as one party sees it."""
 
@@ -164,12 +165,8 @@ def observe(state: State, party: Party) -> Observation:
                 category=product.category,
                 text=product.text,
                 list_price_cents=product.list_price_cents,
-                reservation_value_cents=scenario.reservation_value_cents(
-                    role=role, buyer=own, product=index
-                ),
-                units_left=(
-                    state.stock_left[index] if is_seller else min(1, state.stock_left[index])
-                ),
+                reservation_value_cents=scenario.reservation_value_cents(role=role, buyer=own, product=index),
+                units_left=(state.stock_left[index] if is_seller else min(1, state.stock_left[index])),
             )
             for index, product in enumerate(scenario.products)
         ),
@@ -183,9 +180,7 @@ def observe(state: State, party: Party) -> Observation:
     )
 
 
-def seen_events(
-    scenario: Scenario, log: Iterable[LogEntry], party: Party
-) -> tuple[SeenEvent, ...]:
+def seen_events(scenario: Scenario, log: Iterable[LogEntry], party: Party) -> tuple[SeenEvent, ...]:
     """The past as `party` may know it, numbered for this party alone."""
     role, own = role_of(party), buyer_of(party)
     seen: list[SeenEvent] = []
@@ -194,15 +189,11 @@ def seen_events(
         if event is None:
             continue
         thread = getattr(event, "buyer", 0) if role is Role.SELLER else 0
-        seen.append(
-            SeenEvent(seq=len(seen) + 1, n=entry.n, at_ms=entry.at_ms, thread=thread, event=event)
-        )
+        seen.append(SeenEvent(seq=len(seen) + 1, n=entry.n, at_ms=entry.at_ms, thread=thread, event=event))
     return tuple(seen)
 
 
-def _seen_event(
-    event: Event, family: Family, role: Role, own: int
-) -> Event | TurnPassed | None:
+def _seen_event(event: Event, family: Family, role: Role, own: int) -> Event | TurnPassed | None:
     """`event` as the party may see it, or None. A buyer's copies carry no buyer number."""
     is_seller = role is Role.SELLER
     match event:
@@ -239,9 +230,7 @@ def _anonymous(event: _E) -> _E:
     return msgspec.structs.replace(event, buyer=0)
 
 
-def _seen_reason(
-    reason: EndReason | None, family: Family, role: Role
-) -> EndReason | None:
+def _seen_reason(reason: EndReason | None, family: Family, role: Role) -> EndReason | None:
     """A buyer is told why only where the reason says nothing about other threads."""
     if reason is None or role is Role.SELLER or family is Family.BILATERAL:
         return reason

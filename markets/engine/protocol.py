@@ -175,9 +175,7 @@ class OfferLapsed(msgspec.Struct, frozen=True, tag="offer_lapsed", forbid_unknow
     reason: LapseReason
 
 
-class ProductSoldOut(
-    msgspec.Struct, frozen=True, tag="product_sold_out", forbid_unknown_fields=True
-):
+class ProductSoldOut(msgspec.Struct, frozen=True, tag="product_sold_out", forbid_unknown_fields=True):
     """The last unit of `product` is gone: a public fact, told to everybody."""
 
     product: int
@@ -213,18 +211,14 @@ class PartyLeft(msgspec.Struct, frozen=True, tag="party_left", forbid_unknown_fi
     buyer: int
 
 
-class DeadlinePassed(
-    msgspec.Struct, frozen=True, tag="deadline_passed", forbid_unknown_fields=True
-):
+class DeadlinePassed(msgspec.Struct, frozen=True, tag="deadline_passed", forbid_unknown_fields=True):
     """`by` did not move in time; what follows from it is in the events after this one."""
 
     by: Role
     buyer: int
 
 
-class NegotiationEnded(
-    msgspec.Struct, frozen=True, tag="negotiation_ended", forbid_unknown_fields=True
-):
+class NegotiationEnded(msgspec.Struct, frozen=True, tag="negotiation_ended", forbid_unknown_fields=True):
     """Nothing can be added after this."""
 
     reason: EndReason

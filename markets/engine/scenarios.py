@@ -165,9 +165,7 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
     if not 1 <= recipe.buyers <= MAX_BUYERS:
         raise RecipeError(f"The number of buyers must be 1 to {MAX_BUYERS}, not {recipe.buyers}.")
     if not 1 <= recipe.products <= MAX_PRODUCTS:
-        raise RecipeError(
-            f"The number of products must be 1 to {MAX_PRODUCTS}, not {recipe.products}."
-        )
+        raise RecipeError(f"The number of products must be 1 to {MAX_PRODUCTS}, not {recipe.products}.")
     if not 1 <= recipe.stock <= 1000:
         raise RecipeError(f"The stock must be 1 to 1000, not {recipe.stock}.")
     turns = _turns(recipe.mechanism)
@@ -190,9 +188,7 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
         if isinstance(recipe.cost_spec, priors.LowestSpec):
             raise RecipeError("Costs can be the lowest price only where there is a catalogue.")
     elif pool_size < recipe.products:
-        raise RecipeError(
-            f"The catalogue has {pool_size} products, too few for {recipe.products} at once."
-        )
+        raise RecipeError(f"The catalogue has {pool_size} products, too few for {recipe.products} at once.")
 
 
 def _turns(mechanism: Mechanism) -> int:
@@ -291,9 +287,7 @@ def _opening_bids(
         return ()
     bids = []
     for buyer, own in enumerate(values, start=1):
-        product = max(
-            range(len(facts)), key=lambda index: own[index] - facts[index].list_price_cents
-        )
+        product = max(range(len(facts)), key=lambda index: own[index] - facts[index].list_price_cents)
         share = rng.uniform(low_share, high_share)
         price_cents = max(1, round(share * facts[product].list_price_cents))
         bids.append(OpeningBid(buyer=buyer, product=product, price_cents=price_cents))

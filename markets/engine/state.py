@@ -105,9 +105,7 @@ def initial(scenario: Scenario) -> State:
     opener = mechanism.opener if isinstance(mechanism, Alternating) else None
     return State(
         scenario=scenario,
-        threads=tuple(
-            Thread(buyer=buyer, to_move=opener) for buyer in range(1, scenario.buyers + 1)
-        ),
+        threads=tuple(Thread(buyer=buyer, to_move=opener) for buyer in range(1, scenario.buyers + 1)),
         stock_left=tuple(product.stock for product in scenario.products),
     )
 
@@ -152,11 +150,7 @@ def evolve(state: State, event: Event) -> State:
 def _offer_made(state: State, event: OfferMade) -> State:
     thread = state.thread(event.buyer)
     offer = Offer(event.offer_id, event.by, event.product, event.price_cents)
-    kept = tuple(
-        other
-        for other in thread.standing
-        if other.by is not event.by or other.product != event.product
-    )
+    kept = tuple(other for other in thread.standing if other.by is not event.by or other.product != event.product)
     thread = _with(thread, offers=(*thread.offers, offer), standing=(*kept, offer))
     if event.opening:
         return _put(state, _moved(thread))
@@ -164,13 +158,8 @@ def _offer_made(state: State, event: OfferMade) -> State:
 
 
 def _offer_accepted(state: State, event: OfferAccepted) -> State:
-    thread = _with(
-        _without(state.thread(event.buyer), event.offer_id), status=ThreadStatus.SERVED
-    )
-    stock_left = tuple(
-        left - 1 if product == event.product else left
-        for product, left in enumerate(state.stock_left)
-    )
+    thread = _with(_without(state.thread(event.buyer), event.offer_id), status=ThreadStatus.SERVED)
+    stock_left = tuple(left - 1 if product == event.product else left for product, left in enumerate(state.stock_left))
     deal = Deal(event.buyer, event.product, event.price_cents, event.offer_id)
     state = _with(state, stock_left=stock_left, deals=(*state.deals, deal))
     return _closed(_after_message(state, thread, event.by), event.buyer)
@@ -180,9 +169,7 @@ def _move_refused(state: State, event: MoveRefused) -> State:
     """Spend the message that the sender had; who had none loses none."""
     mechanism = state.scenario.mechanism
     is_seller = event.by is Role.SELLER
-    has_turn = (
-        is_seller and isinstance(mechanism, SellerTurns) and state.turns_used < mechanism.turns
-    )
+    has_turn = is_seller and isinstance(mechanism, SellerTurns) and state.turns_used < mechanism.turns
     if event.buyer:
         thread = state.thread(event.buyer)
         if thread.to_move is event.by or (has_turn and thread.to_move is None):
@@ -193,10 +180,7 @@ def _move_refused(state: State, event: MoveRefused) -> State:
 
 def _product_sold_out(state: State) -> State:
     """What can be done changes in every open thread, so that answers on their way are stale."""
-    threads = tuple(
-        _moved(thread) if thread.status is ThreadStatus.OPEN else thread
-        for thread in state.threads
-    )
+    threads = tuple(_moved(thread) if thread.status is ThreadStatus.OPEN else thread for thread in state.threads)
     return _with(state, threads=threads, version=state.version + 1)
 
 

@@ -67,9 +67,7 @@ def decide(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple
     return step(state, party, action, now_ms)[0]
 
 
-def step(
-    state: State, party: Party, action: Action, now_ms: int = 0
-) -> tuple[tuple[Event, ...], State]:
+def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[tuple[Event, ...], State]:
     """The events that `action` causes and the state after them. Raises `IllegalAction`."""
     role = role_of(party)
     buyer = thread_of(state, party, action)
@@ -103,9 +101,7 @@ def step(
     return _closing(state, events)
 
 
-def refuse(
-    state: State, party: Party, code: RefusalCode, *, buyer: int = 0
-) -> tuple[tuple[Event, ...], State]:
+def refuse(state: State, party: Party, code: RefusalCode, *, buyer: int = 0) -> tuple[tuple[Event, ...], State]:
     """Record an agent's refused or unreadable move: its message is spent, nothing else changes."""
     if state.ended:
         raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
@@ -160,9 +156,7 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
 
 def parties_due(state: State) -> tuple[Party, ...]:
     """Whom the negotiation waits for: every buyer with an answer due, else the seller."""
-    return tuple(p for p in parties_to_move(state) if role_of(p) is Role.BUYER) or parties_to_move(
-        state
-    )
+    return tuple(p for p in parties_to_move(state) if role_of(p) is Role.BUYER) or parties_to_move(state)
 
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:

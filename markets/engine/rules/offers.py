@@ -41,16 +41,12 @@ def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tup
     offer = _standing_offer(state, thread, role, action.offer_id)
     _check_reservation(state, thread, role, offer.product, offer.price_cents)
     sold_out = state.stock_left[offer.product] == 1
-    events: list[Event] = [
-        OfferAccepted(role, thread.buyer, offer.offer_id, offer.product, offer.price_cents)
-    ]
+    events: list[Event] = [OfferAccepted(role, thread.buyer, offer.offer_id, offer.product, offer.price_cents)]
     for other in state.threads:
         for standing in other.standing:
             if other.buyer == thread.buyer:
                 if standing.offer_id != offer.offer_id:
-                    events.append(
-                        OfferLapsed(other.buyer, standing.offer_id, LapseReason.BUYER_SERVED)
-                    )
+                    events.append(OfferLapsed(other.buyer, standing.offer_id, LapseReason.BUYER_SERVED))
             elif sold_out and standing.product == offer.product:
                 events.append(OfferLapsed(other.buyer, standing.offer_id, LapseReason.SOLD_OUT))
     if sold_out:
@@ -89,9 +85,7 @@ def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> Offer
     raise IllegalAction(RefusalCode.UNKNOWN_OFFER)
 
 
-def _check_reservation(
-    state: State, thread: Thread, role: Role, product: int, price_cents: int
-) -> None:
+def _check_reservation(state: State, thread: Thread, role: Role, product: int, price_cents: int) -> None:
     """A regulated seat cannot lose money."""
     if role not in state.scenario.regulated:
         return

@@ -23,6 +23,4 @@ def check_turn(state: State, mechanism: SellerTurns, role: Role, thread: Thread)
 
 def budget_used(state: State, mechanism: SellerTurns) -> bool:
     """Whether no message is left and no answer is due."""
-    return state.turns_used >= mechanism.turns and all(
-        thread.to_move is not Role.BUYER for thread in state.threads
-    )
+    return state.turns_used >= mechanism.turns and all(thread.to_move is not Role.BUYER for thread in state.threads)
