@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from markets.engine.observation import Observation
-from markets.engine.protocol import Action, Party, Role
+from markets.engine.protocol import Action, Party, RejectOffer, Role, Say
 from markets.engine.scenarios import Family, Scenario
 from markets.engine.seeds import derive_seed
 
@@ -46,6 +46,13 @@ class Turn:
         """A fresh stream for this turn."""
         return random.Random(
             derive_seed("turn", self._seed, self._party, self._slug, self._position)
+        )
+
+    @property
+    def words(self) -> random.Random:
+        """A fresh stream for what is said this turn, apart from what is done."""
+        return random.Random(
+            derive_seed("words", self._seed, self._party, self._slug, self._position)
         )
 
     @property
@@ -88,3 +95,16 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     def can_play(self, *, role: Role, family: Family) -> bool:
         """Whether the agent knows what to do on this seat."""
         return role in self.roles and family in self.families
+
+
+def default_act(observation: Observation) -> Action:
+    """What is played when an agent's move does not come in time: it turns the latest standing
+    offer of the other side down, or says that it needs a moment. Never binds anybody."""
+    for thread in observation.threads:
+        if not thread.my_move:
+            continue
+        theirs = [offer for offer in thread.standing if not offer.mine]
+        if theirs:
+            return RejectOffer(offer_id=theirs[-1].offer_id, buyer=thread.buyer)
+        return Say(talk="I need a moment to think.", buyer=thread.buyer)
+    raise ValueError("No move is due.")

@@ -189,6 +189,8 @@ class Seat(models.Model):
     agent_slug = models.CharField(max_length=100, blank=True)
     """The agent on the chair; on an open chair, the one that will take it."""
     agent_version = models.CharField(max_length=40, blank=True)
+    agent_name = models.CharField(max_length=100, blank=True)
+    """What people read."""
     join_token = models.CharField(max_length=24, unique=True, default=new_public_id)
     consent_scope = models.CharField(max_length=10, choices=ConsentScope.choices, blank=True)
     consent_version = models.CharField(max_length=40, blank=True)

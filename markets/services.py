@@ -73,6 +73,15 @@ class RoomError(Exception):
 
 
 @dataclass(frozen=True)
+class AgentName:
+    """An agent as a room knows it: text alone, this package does not know agents."""
+
+    slug: str
+    version: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Accepted:
     """A move that is in the log."""
 
@@ -115,7 +124,7 @@ def open_room(
     market: Market,
     host: Participant,
     role: Role,
-    agents: Mapping[Party, tuple[str, str]],
+    agents: Mapping[Party, AgentName],
     for_people: frozenset[Party] = frozenset(),
     seed: int | None = None,
     rematch_of: Room | None = None,
@@ -123,7 +132,7 @@ def open_room(
 ) -> Room:
     """Open a room with `host` on a chair of `role`.
 
-    `agents` names slug and version for every other chair. Chairs in `for_people` stay open for a
+    `agents` names one for every other chair. Chairs in `for_people` stay open for a
     person until the market's wait is over; then their agent takes them.
     """
     now = now or timezone.now()
@@ -157,7 +166,7 @@ def _new_seat(
     party: Party,
     own: Party,
     host: Participant,
-    agents: Mapping[Party, tuple[str, str]],
+    agents: Mapping[Party, AgentName],
     for_people: frozenset[Party],
     now: datetime,
 ) -> Seat:
@@ -168,7 +177,8 @@ def _new_seat(
         seat.last_seen_at = now
         return seat
     seat.kind = SeatKind.OPEN if party in for_people else SeatKind.AGENT
-    seat.agent_slug, seat.agent_version = agents[party]
+    agent = agents[party]
+    seat.agent_slug, seat.agent_version, seat.agent_name = agent.slug, agent.version, agent.name
     return seat
 
 
@@ -195,7 +205,7 @@ def join_room(
             raise RoomError("seat_taken", "Somebody else has taken this seat.")
         seat.kind = SeatKind.PERSON
         seat.participant = participant
-        seat.agent_slug = seat.agent_version = ""
+        seat.agent_slug = seat.agent_version = seat.agent_name = ""
         seat.last_seen_at = now
         seat.save()
         if not room.seats.filter(kind=SeatKind.OPEN).exists():
@@ -298,6 +308,14 @@ def submit_agent_action(
     except _NotOwner:
         return TurnState.SUPERSEDED
     return TurnState.DONE
+
+
+def supersede_turn(*, turn: AgentTurn, owner: str) -> TurnState:
+    """Give a turn back whose moment has gone."""
+    AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(
+        state=TurnState.SUPERSEDED
+    )
+    return TurnState.SUPERSEDED
 
 
 def play_default_act(

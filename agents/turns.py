@@ -1,0 +1,121 @@
+"""Agents' turns in live rooms: claim one from the outbox, think, hand the move in.
+
+A turn is a row (`markets.models.AgentTurn`) and is claimed by compare-and-swap with a lease, so any
+number of workers may be told of it and one takes it. Nothing is thought inside a transaction. A
+dead worker's lease expires and the turn is taken again; after `MAX_ATTEMPTS`, or past its
+deadline, the agent's default act is played and the log says so.
+"""
+
+import logging
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+from django.db.models import F, Q
+from django.utils import timezone
+
+from agents import registry
+from agents.base import AgentSpec, Turn, default_act
+from agents.play import turn_for
+from agents.scripted.talk import speak
+from markets import event_log, services
+from markets.engine.observation import observe
+from markets.engine.protocol import Action, Party
+from markets.engine.state import State
+from markets.models import AgentTurn, Seat, TurnState
+from markets.signals import turn_due
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=10)
+MAX_ATTEMPTS = 3
+RETRY_QUEUED_AFTER = timedelta(seconds=2)
+"""A turn that nobody took by then is announced again: the broker may have lost it."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A turn that this worker holds until `lease_until`."""
+
+    turn: AgentTurn
+    owner: str
+
+
+def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
+    """Play the turn if it is still open and nobody holds it; None when somebody else does."""
+    claim = _claim(turn_id, now or timezone.now())
+    if claim is None:
+        return None
+    turn = claim.turn
+    seat = Seat.objects.get(room=turn.room, party=turn.party)
+    state = event_log.load(turn.room).state
+    if not observe(state, turn.party).to_move:
+        return services.supersede_turn(turn=turn, owner=claim.owner)
+    action = think(state, turn.party, registry.get(seat.agent_slug))
+    return services.submit_agent_action(turn=turn, owner=claim.owner, action=action)
+
+
+def think(state: State, party: Party, spec: AgentSpec) -> Action:
+    """The agent's move with its words."""
+    turn = turn_for(state, party, spec)
+    return with_words(spec.build().act(turn), turn)
+
+
+def with_words(action: Action, turn: Turn) -> Action:
+    """The same move, put into words by templates where the agent wrote none."""
+    if action.talk:
+        return action
+    words = speak(observation=turn.observation, action=action, chance=turn.words)
+    return msgspec.structs.replace(action, talk=words)
+
+
+def sweep(now: datetime) -> int:
+    """Announce turns that nobody took or whose worker died; default those that are too late."""
+    waiting = AgentTurn.objects.filter(
+        Q(state=TurnState.QUEUED, created_at__lte=now - RETRY_QUEUED_AFTER)
+        | Q(state=TurnState.RUNNING, lease_until__lte=now)
+    ).select_related("room")
+    handled = 0
+    for turn in waiting[:500]:
+        handled += 1
+        if turn.attempts >= MAX_ATTEMPTS or turn.due_at <= now:
+            _play_default(turn, now)
+        else:
+            turn_due.send(sender=AgentTurn, turn_id=turn.pk)
+    return handled
+
+
+def _claim(turn_id: int, now: datetime) -> Claim | None:
+    owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+    claimed = (
+        AgentTurn.objects.filter(pk=turn_id, attempts__lt=MAX_ATTEMPTS, due_at__gt=now)
+        .filter(Q(state=TurnState.QUEUED) | Q(state=TurnState.RUNNING, lease_until__lte=now))
+        .update(
+            state=TurnState.RUNNING,
+            owner=owner,
+            lease_until=now + LEASE,
+            attempts=F("attempts") + 1,
+        )
+    )
+    if not claimed:
+        return None
+    turn = AgentTurn.objects.select_related("room__market").get(pk=turn_id)
+    return Claim(turn, owner)
+
+
+def _play_default(turn: AgentTurn, now: datetime) -> None:
+    reason = (
+        "No move before the deadline."
+        if turn.due_at <= now
+        else f"No move after {turn.attempts} attempts. {turn.error}".strip()
+    )
+    log.warning("Default act for %s in room %s: %s", turn.party, turn.room.public_id, reason)
+    services.play_default_act(
+        turn=turn,
+        choose=lambda state: default_act(observe(state, turn.party)),
+        reason=reason,
+        now=now,
+    )

@@ -1,0 +1,242 @@
+"""Reads of rooms, markets and episodes.
+
+`seat_view` is what pages and sockets of one seat are built from: the engine's observation and seen
+events of that seat, the words that go with them, and who sits opposite as far as people are told.
+It carries no scenario and no log, so nothing private can reach a template by way of it. What is
+revealed after the end comes from `revealed`, which refuses a room that is still going.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, Prefetch, Q, QuerySet
+
+from markets import event_log
+from markets.engine import observation
+from markets.engine.observation import Observation, SeenEvent
+from markets.engine.protocol import LogEntry, Party, Role, buyer_of, role_of
+from markets.engine.scenarios import Scenario
+from markets.models import (
+    Episode,
+    EpisodeSeat,
+    Market,
+    Participant,
+    Room,
+    RoomStatus,
+    Seat,
+    SeatKind,
+    Utterance,
+)
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """Who sits on the other side of a thread, as far as people are told."""
+
+    thread: int
+    """Buyer number for a seller; 0 for a buyer's own thread."""
+    kind: str
+    """`person`, `agent` or `open`."""
+    name: str
+    """Name of the agent; empty for a person."""
+
+
+@dataclass(frozen=True)
+class SeatView:
+    """Everything that the page of one seat may show."""
+
+    public_id: str
+    party: Party
+    status: str
+    observation: Observation
+    events: tuple[SeenEvent, ...]
+    talk: Mapping[int, str]
+    """Words by log number, of events that this seat sees."""
+    counterparts: tuple[Counterpart, ...]
+    consent_scope: str
+    deadline_at: datetime | None
+    fills_at: datetime | None
+    open_token: str
+    """Token of the open seat that the host may share; empty when there is none."""
+    market_slug: str
+    market_name: str
+
+    @property
+    def role(self) -> Role:
+        """Side of this seat."""
+        return role_of(self.party)
+
+    @property
+    def seq(self) -> int:
+        """Number of the last event this seat has seen."""
+        return len(self.events)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the room is over."""
+        return self.status == RoomStatus.ENDED
+
+
+class StillGoing(Exception):
+    """Values are revealed only when a room is over."""
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """A finished room with everything in it."""
+
+    scenario: Scenario
+    log: tuple[LogEntry, ...]
+    episode: Episode
+
+
+def seat_of(*, public_id: str, participant: Participant | None) -> Seat | None:
+    """The chair of `participant` in a room, or None: a stranger has none."""
+    if participant is None:
+        return None
+    return (
+        Seat.objects.filter(
+            room__public_id=public_id, participant=participant, kind=SeatKind.PERSON
+        )
+        .select_related("room__market", "participant")
+        .first()
+    )
+
+
+def seat_view(seat: Seat) -> SeatView:
+    """The view of `seat`, which must carry its room and market."""
+    room = seat.room
+    fold = event_log.load(room)
+    event_log.keep(room, fold)
+    events = observation.seen_events(fold.state.scenario, fold.log, seat.party)
+    seats = list(room.seats.all())
+    return SeatView(
+        public_id=room.public_id,
+        party=seat.party,
+        status=room.status,
+        observation=observation.observe(fold.state, seat.party),
+        events=events,
+        talk=_talk(room, [event.n for event in events]),
+        counterparts=_counterparts(seat, seats),
+        consent_scope=seat.consent_scope,
+        deadline_at=seat.deadline_at,
+        fills_at=room.fills_at,
+        open_token=next(
+            (other.join_token for other in seats if other.kind == SeatKind.OPEN), ""
+        ),
+        market_slug=room.market.slug,
+        market_name=room.market.name,
+    )
+
+
+def fresh_seat_view(seat_id: int) -> SeatView | None:
+    """The view of a seat as the database has it now; None when nobody sits there any more."""
+    seat = (
+        Seat.objects.filter(pk=seat_id, kind=SeatKind.PERSON)
+        .select_related("room__market", "participant")
+        .first()
+    )
+    return None if seat is None else seat_view(seat)
+
+
+def revealed(room: Room) -> Revealed:
+    """Scenario, log and record of a finished room. Raises `StillGoing` for one that is not."""
+    if room.status != RoomStatus.ENDED:
+        raise StillGoing(room.public_id)
+    fold = event_log.load(room)
+    episode = Episode.objects.prefetch_related("seats", "texts").get(room=room)
+    return Revealed(scenario=fold.state.scenario, log=fold.log, episode=episode)
+
+
+def _talk(room: Room, numbers: list[int]) -> dict[int, str]:
+    spoken = Utterance.objects.filter(room=room).exclude(talk="").values_list("n", "talk")
+    allowed = set(numbers)
+    return {n: talk for n, talk in spoken if n in allowed}
+
+
+def _counterparts(own: Seat, seats: list[Seat]) -> tuple[Counterpart, ...]:
+    others = [seat for seat in seats if seat.role != own.role]
+    is_seller = own.role == Role.SELLER.value
+    return tuple(
+        Counterpart(
+            thread=buyer_of(seat.party) if is_seller else 0,
+            kind=seat.kind,
+            name=seat.agent_name if seat.kind == SeatKind.AGENT else "",
+        )
+        for seat in sorted(others, key=lambda seat: buyer_of(seat.party))
+    )
+
+
+# --- Lists ----------------------------------------------------------------------------------------
+
+
+def current_markets() -> QuerySet[Market]:
+    """The newest version of every listed market."""
+    newest = Market.objects.values("slug").annotate(newest=Max("version"))
+    wanted = Q(pk__in=())
+    for row in newest:
+        wanted |= Q(slug=row["slug"], version=row["newest"])
+    return Market.objects.filter(wanted).select_related("catalogue")
+
+
+def market(slug: str) -> Market | None:
+    """The newest version of a market."""
+    return (
+        Market.objects.filter(slug=slug).select_related("catalogue").order_by("-version").first()
+    )
+
+
+@dataclass(frozen=True)
+class MarketRecord:
+    """How often a market was played."""
+
+    episodes: int
+    with_deal: int
+
+
+def market_records() -> dict[str, MarketRecord]:
+    """Per market slug, over live games and simulations."""
+    rows = Episode.objects.values("market__slug").annotate(
+        episodes=Count("id"), with_deal=Count("id", filter=Q(deals__gt=0))
+    )
+    return {row["market__slug"]: MarketRecord(row["episodes"], row["with_deal"]) for row in rows}
+
+
+def open_seats() -> QuerySet[Seat]:
+    """Seats that wait for a person, oldest first, with who waits."""
+    hosts = Prefetch(
+        "room__seats",
+        queryset=Seat.objects.filter(kind=SeatKind.PERSON).select_related("participant"),
+        to_attr="people",
+    )
+    return (
+        Seat.objects.filter(kind=SeatKind.OPEN, room__status=RoomStatus.WAITING)
+        .select_related("room__market")
+        .prefetch_related(hosts)
+        .order_by("room_id", "id")
+    )
+
+
+def games_of(participant: Participant) -> QuerySet[Seat]:
+    """Every seat a person ever took, newest first."""
+    own_result = Prefetch(
+        "room__episode__seats", queryset=EpisodeSeat.objects.all(), to_attr="results"
+    )
+    return (
+        Seat.objects.filter(participant=participant)
+        .select_related("room__market", "room__episode")
+        .prefetch_related("room__seats", own_result)
+        .order_by("-room_id")
+    )
+
+
+def running_room(participant: Participant) -> Seat | None:
+    """The newest negotiation of a person that is still going."""
+    return (
+        Seat.objects.filter(participant=participant)
+        .exclude(room__status=RoomStatus.ENDED)
+        .select_related("room__market")
+        .order_by("-room_id")
+        .first()
+    )
