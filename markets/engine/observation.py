@@ -205,7 +205,8 @@ def _seen_event(event: Event, family: Family, role: Role, own: int) -> Event | T
         case PartyLeft(by=Role.SELLER):
             return event
         case DeadlinePassed(by=Role.SELLER):
-            return event
+            # It belongs to no thread: with several buyers it would tell of the seller's pace.
+            return event if is_seller or family is Family.BILATERAL else None
         case MoveRefused():
             if event.by is role and (is_seller or event.buyer == own):
                 return event if is_seller else _anonymous(event)

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from markets.engine import priors
-from markets.engine.money import Cents
+from markets.engine.money import CURRENCIES, MAX_PRICE_CENTS, Cents
 from markets.engine.protocol import Role
 from markets.engine.seeds import derive_seed
 
@@ -171,6 +171,14 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
     turns = _turns(recipe.mechanism)
     if not 1 <= turns <= MAX_TURNS:
         raise RecipeError(f"The number of turns must be 1 to {MAX_TURNS}, not {turns}.")
+    if recipe.currency not in CURRENCIES:
+        raise RecipeError(f"The currency must be one of {', '.join(CURRENCIES)}, not {recipe.currency!r}.")
+    if recipe.opening_bid_share is not None:
+        low_share, high_share = recipe.opening_bid_share
+        if not 0 < low_share <= high_share <= 1:
+            raise RecipeError(
+                f"Opening bids must be shares of the list price, low to high, not {low_share} to {high_share}."
+            )
     if not 0 <= recipe.rho < 1:
         raise RecipeError(f"The correlation rho must be at least 0 and below 1, not {recipe.rho}.")
     if recipe.family is not Family.CATALOGUE and recipe.products != 1:
@@ -251,7 +259,7 @@ def _draw_cost(spec: priors.ValueSpec, scale_cents: Cents, rng: random.Random) -
 
 def _generic_products(recipe: Recipe) -> list[ProductFacts]:
     """Products of a market without a catalogue; the list price is the top of the value prior."""
-    top_cents = max(1, round(priors.ladder_top(recipe.value_spec) * 100))
+    top_cents = max(1, min(round(priors.ladder_top(recipe.value_spec) * 100), MAX_PRICE_CENTS))
     return [
         ProductFacts(
             sku=f"item-{index}",
