@@ -267,6 +267,7 @@ class RefusalCode(StrEnum):
     TURNS_USED = "turns_used"
     EMPTY_MESSAGE = "empty_message"
     TALK_TOO_LONG = "talk_too_long"
+    TALK_NOT_TEXT = "talk_not_text"
     WAIT_NOT_AVAILABLE = "wait_not_available"
     DEADLINE_PASSED = "deadline_passed"
     MALFORMED = "malformed"
@@ -289,6 +290,7 @@ REFUSAL_SENTENCES: dict[RefusalCode, str] = {
     RefusalCode.TURNS_USED: "All the seller's messages have been used.",
     RefusalCode.EMPTY_MESSAGE: "Write something, or name a price.",
     RefusalCode.TALK_TOO_LONG: "A message may be at most 2,000 characters long.",
+    RefusalCode.TALK_NOT_TEXT: "The message holds characters that cannot be stored. Type it again.",
     RefusalCode.WAIT_NOT_AVAILABLE: "This market has no clock to wait on.",
     RefusalCode.DEADLINE_PASSED: "The deadline has passed.",
     RefusalCode.MALFORMED: "The message could not be read.",
@@ -345,6 +347,15 @@ def log_sha256(logs: Sequence[Sequence[LogEntry]]) -> str:
         digest.update(encode(log))
         digest.update(b"\n")
     return digest.hexdigest()
+
+
+def is_text(talk: str) -> bool:
+    """Whether talk can be stored and sent anywhere: no NUL, no half of a surrogate pair."""
+    try:
+        talk.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in talk
 
 
 def is_valid_price(price_cents: int) -> bool:

@@ -35,6 +35,7 @@ from markets.engine.protocol import (
     Wait,
     buyer_of,
     buyer_party,
+    is_text,
     role_of,
 )
 from markets.engine.rules import alternating, offers, seller_turns
@@ -78,6 +79,8 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         raise IllegalAction(RefusalCode.DEADLINE_PASSED)
     if len(action.talk) > MAX_TALK_CHARS:
         raise IllegalAction(RefusalCode.TALK_TOO_LONG)
+    if action.talk and not is_text(action.talk):
+        raise IllegalAction(RefusalCode.TALK_NOT_TEXT)
     if isinstance(action, Leave):
         return _leave(state, party)
     thread = state.thread(buyer)
