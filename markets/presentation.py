@@ -485,7 +485,9 @@ class EventItem:
     """Number of the event for this seat, 1, 2, 3…"""
     thread: int
     """Thread (buyer number); 0 for an event of the whole negotiation, shown in every thread."""
-    kind: Literal["talk", "offer", "accept", "reject", "lapse", "leave", "refused", "deadline", "end"]
+    kind: Literal[
+        "talk", "offer", "accept", "reject", "lapse", "sold_out", "leave", "refused", "passed", "deadline", "end"
+    ]
     side: Literal["you", "them", "system"]
     author: str
     """"You", "Seller", "Buyer A"."""

@@ -1,0 +1,959 @@
+/*
+ * A live room. The server draws; this file carries moves there and drawings back.
+ *
+ * Frames are JSON, as in docs/protocol.md. What must not get lost is kept: an act stays in the
+ * outbox (sessionStorage) under its client_move_id until the server acknowledges or refuses it, and
+ * is sent again after every reconnect. What must not be doubled is guarded: one act per thread at a
+ * time here, and the same id twice is one move there. Seat events are numbered; a view that does
+ * not continue our number is a gap, and we ask for what lies in it. Half-typed text is a draft that
+ * survives a reload. Without a working WebSocket the same frames travel by GET and POST.
+ */
+(() => {
+  "use strict";
+
+  const data = JSON.parse(document.getElementById("room-data").textContent);
+  const words = document.querySelector("[data-words]").dataset;
+  const room = document.querySelector("main");
+  const isSeller = data.role === "seller";
+  const several = data.threads.length > 1;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const narrow = matchMedia("(max-width: 59.99rem)");
+  const title = document.title;
+  const sections = new Map(data.threads.map((b) => [b, document.getElementById(`thread-${b}`)]));
+
+  const PING_MS = 25_000;
+  const PONG_MS = 10_000;
+  const POLL_AFTER_MS = 5_000;
+  const POLL_MS = 2_000;
+  const TYPING_EVERY_MS = 2_000;
+  const TYPING_SHOWN_MS = 4_000;
+  const READ_WAIT_MS = 700;
+  const CONFIRM_GUARD_MS = 250;
+
+  const state = {
+    seq: data.seq,
+    awaiting: new Set(data.awaiting),
+    myTurn: data.my_turn,
+    ended: data.ended,
+    consent: data.consent,
+    waiting: data.waiting,
+    deadline: data.deadline_at,
+    clockOffset: data.server_time ? data.server_time - Date.now() : 0,
+    current: data.threads[0],
+  };
+
+  // --- Small things -----------------------------------------------------------------------------
+
+  const part = (b, name) => sections.get(b)?.querySelector(`[data-${name}]`);
+  const buyerField = (b) => (isSeller ? { buyer: b } : {});
+
+  function remember(storage, key, value) {
+    try {
+      if (value === null) storage.removeItem(key);
+      else storage.setItem(key, JSON.stringify(value));
+    } catch {
+      // Storage may be full or forbidden: the page then remembers as long as it is open.
+    }
+  }
+
+  function recall(storage, key, otherwise) {
+    try {
+      return JSON.parse(storage.getItem(key)) ?? otherwise;
+    } catch {
+      return otherwise;
+    }
+  }
+
+  function moveId() {
+    if (crypto.randomUUID) return crypto.randomUUID();
+    const bytes = crypto.getRandomValues(new Uint8Array(16)); // plain http has no randomUUID
+    bytes[6] = (bytes[6] & 0x0f) | 0x40;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  }
+
+  function debounced(ms, run) {
+    let timer;
+    return (...values) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => run(...values), ms);
+    };
+  }
+
+  function alertRoom(sentence) {
+    const box = document.querySelector("[data-room-alert]");
+    box.textContent = sentence || "";
+    box.hidden = !sentence;
+  }
+
+  // --- Connection -------------------------------------------------------------------------------
+
+  const link = { socket: null, tries: 0, opened: false, lostAt: Date.now(), poll: null, stopped: false, resyncing: false, pong: null, timer: null };
+
+  function showConnection(kind) {
+    const shown = { connecting: ["connecting", words.connecting], live: ["live", words.live], lost: ["lost", words.reconnecting], polling: ["live", words.polling], offline: ["lost", words.offline], ended: ["ended", words.ended] }[kind];
+    const box = document.querySelector("[data-connection]");
+    const text = box.querySelector("[data-connection-text]");
+    box.dataset.connection = shown[0];
+    if (text.textContent !== shown[1]) text.textContent = shown[1];
+  }
+
+  const isLive = () => link.socket?.readyState === WebSocket.OPEN;
+
+  function connect() {
+    clearTimeout(link.timer);
+    if (link.stopped || (link.socket && link.socket.readyState <= WebSocket.OPEN)) return;
+    const address = new URL(data.socket, location.href);
+    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+    const socket = new WebSocket(address);
+    link.socket = socket;
+    socket.addEventListener("open", () => {
+      link.tries = 0;
+      link.opened = true;
+      link.lostAt = null;
+      link.resyncing = false;
+      stopPolling();
+      showConnection("live");
+      send({ type: "resync", after: state.seq });
+      flushOutbox();
+      refreshNotes();
+    });
+    socket.addEventListener("message", (event) => {
+      let frame;
+      try {
+        frame = JSON.parse(event.data);
+      } catch {
+        return; // not one of ours
+      }
+      receive(frame);
+    });
+    socket.addEventListener("close", (event) => {
+      if (link.socket !== socket) return;
+      link.socket = null;
+      clearTimeout(link.pong);
+      link.pong = null;
+      link.lostAt ??= Date.now();
+      if (state.ended) {
+        link.stopped = true;
+        showConnection("ended");
+        return;
+      }
+      if (event.code === 4401 || event.code === 4404) return reloadOnce();
+      if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
+      refreshNotes();
+      retry();
+    });
+  }
+
+  function retry() {
+    const wait = Math.min(10_000, 200 * 2 ** link.tries) * (0.5 + Math.random() / 2);
+    link.tries += 1;
+    link.timer = setTimeout(connect, wait);
+  }
+
+  function retryNow() {
+    if (link.stopped || isLive()) return;
+    link.tries = 0;
+    connect();
+  }
+
+  function send(frame) {
+    if (isLive()) {
+      link.socket.send(JSON.stringify(frame));
+      return true;
+    }
+    if (link.poll && frame.type !== "typing" && frame.type !== "ping" && frame.type !== "resync") {
+      post(frame);
+      return true;
+    }
+    return false;
+  }
+
+  setInterval(() => {
+    if (!isLive() || link.pong) return;
+    send({ type: "ping" });
+    const socket = link.socket;
+    link.pong = setTimeout(() => socket.close(), PONG_MS);
+  }, PING_MS);
+
+  setInterval(() => {
+    const lostFor = link.lostAt === null ? 0 : Date.now() - link.lostAt;
+    if (!link.stopped && !link.poll && lostFor > POLL_AFTER_MS) startPolling();
+  }, 1_000);
+
+  function startPolling() {
+    const cycle = async () => {
+      try {
+        const answer = await fetch(`${data.view}?after=${state.seq}`, { headers: { Accept: "application/json" }, cache: "no-store" });
+        if (!answer.ok) throw new Error(String(answer.status));
+        receive(await answer.json());
+        if (link.poll) showConnection(state.ended ? "ended" : "polling");
+        flushOutbox();
+      } catch {
+        if (link.poll) showConnection("offline");
+      }
+      if (link.poll) link.poll = setTimeout(cycle, POLL_MS);
+    };
+    link.poll = setTimeout(cycle, 0);
+  }
+
+  function stopPolling() {
+    clearTimeout(link.poll);
+    link.poll = null;
+  }
+
+  async function post(frame) {
+    const token = document.querySelector("[data-csrf] input[name=csrfmiddlewaretoken]").value;
+    try {
+      const answer = await fetch(data.act, { method: "POST", headers: { "Content-Type": "application/json", "X-CSRFToken": token }, body: JSON.stringify(frame) });
+      const type = answer.headers.get("Content-Type") || "";
+      if (type.includes("application/json")) [].concat(await answer.json()).forEach(receive);
+    } catch {
+      // The act is still in the outbox and goes out with the next successful poll.
+    }
+  }
+
+  function reloadOnce() {
+    const key = `parley-reload-${data.room}`;
+    const last = recall(sessionStorage, key, 0);
+    if (Date.now() - last < 5_000) {
+      link.stopped = true;
+      showConnection("offline");
+      return;
+    }
+    remember(sessionStorage, key, Date.now());
+    location.reload();
+  }
+
+  // --- Outbox -----------------------------------------------------------------------------------
+
+  const OUTBOX = `parley-outbox-${data.room}`;
+  let outbox = recall(sessionStorage, OUTBOX, []);
+
+  function act(b, action) {
+    if (outbox.some((entry) => entry.thread === b)) return false; // a double click is one move
+    const frame = { type: "act", client_move_id: moveId(), seen: state.seq, action };
+    outbox.push({ thread: b, frame });
+    remember(sessionStorage, OUTBOX, outbox);
+    refusal(b, "");
+    send(frame);
+    refreshComposers();
+    setTimeout(refreshNotes, 500);
+    return true;
+  }
+
+  function flushOutbox() {
+    for (const entry of outbox) send(entry.frame);
+  }
+
+  function settle(id) {
+    const entry = outbox.find((one) => one.frame.client_move_id === id);
+    outbox = outbox.filter((one) => one !== entry);
+    remember(sessionStorage, OUTBOX, outbox.length ? outbox : null);
+    return entry;
+  }
+
+  function acknowledged(frame) {
+    const entry = settle(frame.client_move_id);
+    if (!entry) return;
+    clearSent(entry);
+    refreshComposers();
+    refreshNotes();
+  }
+
+  function refused(frame) {
+    const entry = settle(frame.client_move_id);
+    if (!entry) return;
+    if (sections.has(entry.thread)) refusal(entry.thread, frame.sentence);
+    else alertRoom(frame.sentence);
+    closeConfirm();
+    refreshComposers();
+    refreshNotes();
+  }
+
+  function clearSent({ thread, frame }) {
+    const talk = part(thread, "talk");
+    const price = part(thread, "price-input");
+    if (!talk) return;
+    const { type } = frame.action;
+    if (type !== "say" && type !== "make_offer") return;
+    if (talk.value.trim() === (frame.action.talk ?? "")) talk.value = "";
+    if (price.value.trim() === (frame.action.price ?? "")) price.value = "";
+    dismissProposal(thread);
+    part(thread, "preview").textContent = "";
+    keepDraft(thread);
+    refreshSend(thread);
+  }
+
+  // --- Frames from the server -------------------------------------------------------------------
+
+  function receive(frame) {
+    switch (frame.type) {
+      case "view": return view(frame);
+      case "ack": return acknowledged(frame);
+      case "refused": return refused(frame);
+      case "preview": return previewed(frame);
+      case "price_read": return priceRead(frame);
+      case "typing": return typing(frame.thread);
+      case "error": return alertRoom(frame.sentence);
+      case "reload": return reloadOnce();
+      case "pong":
+        clearTimeout(link.pong);
+        link.pong = null;
+    }
+  }
+
+  function view(frame) {
+    if (frame.after > state.seq) {
+      if (!link.resyncing) send({ type: "resync", after: state.seq });
+      link.resyncing = true;
+      return;
+    }
+    link.resyncing = false;
+    if (frame.seq < state.seq) return; // overtaken by a newer one
+    for (const item of frame.items) if (item.seq > state.seq) append(item);
+    state.seq = frame.seq;
+    for (const [id, html] of Object.entries(frame.panels)) replacePanel(id, html);
+    if (frame.server_time) state.clockOffset = frame.server_time - Date.now();
+    state.deadline = frame.deadline_at;
+    state.awaiting = new Set(frame.awaiting);
+    state.waiting = document.getElementById("panel-waiting").childElementCount > 0;
+    const turnCame = frame.my_turn && !state.myTurn;
+    state.myTurn = frame.my_turn;
+    if (turnCame && !frame.ended) beep();
+    const endCame = frame.ended && !state.ended;
+    state.ended = frame.ended;
+    refreshTabs();
+    refreshComposers();
+    refreshNotes();
+    refreshTitle();
+    tick();
+    if (endCame) finish();
+  }
+
+  function append(item) {
+    const logs = item.thread ? [item.thread] : data.threads;
+    for (const b of logs) {
+      const log = document.getElementById(`log-${b}`);
+      if (!log || log.querySelector(`:scope > [data-seq="${item.seq}"]`)) continue;
+      const made = document.createElement("template");
+      made.innerHTML = item.html;
+      const entry = made.content.firstElementChild;
+      if (!entry) continue;
+      const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+      entry.classList.add("event--fresh");
+      log.append(entry);
+      if (atEnd || entry.classList.contains("event--you")) scrollToEnd(log);
+      hideTyping(b);
+      if (several && b !== state.current && !entry.classList.contains("event--you")) tab(b)?.setAttribute("data-new", "");
+    }
+  }
+
+  const scrollToEnd = (log) => { log.scrollTop = log.scrollHeight; };
+
+  function places(panel) {
+    const found = new Map();
+    panel.querySelectorAll(".price-line").forEach((line, index) => {
+      for (const mark of line.querySelectorAll("[data-mark]")) found.set(`${index} ${mark.dataset.mark}`, parseFloat(mark.dataset.x));
+    });
+    return found;
+  }
+
+  /* An offer that moved is shown moving: each mark starts where it stood before. */
+  function travel(panel, before) {
+    if (calm.matches || !before.size) return;
+    panel.querySelectorAll(".price-line").forEach((line, index) => {
+      const width = line.clientWidth;
+      for (const mark of line.querySelectorAll("[data-mark]")) {
+        const old = before.get(`${index} ${mark.dataset.mark}`);
+        if (old === undefined) {
+          mark.animate([{ opacity: 0 }, { opacity: 1 }], { duration: 300 });
+          continue;
+        }
+        const shift = ((old - parseFloat(mark.dataset.x)) / 100) * width;
+        if (Math.abs(shift) > 1) mark.animate([{ transform: `translateX(${shift}px)` }, { transform: "none" }], { duration: 450, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)" });
+      }
+    });
+  }
+
+  function replacePanel(id, html) {
+    const panel = document.getElementById(id);
+    if (!panel) return;
+    const asking = confirmIn(panel);
+    const held = panel.contains(document.activeElement) ? handleOf(document.activeElement) : null;
+    if (asking) asking.box.remove();
+    const made = document.createElement("template");
+    made.innerHTML = html;
+    if (made.innerHTML !== panel.innerHTML) {
+      const before = places(panel);
+      panel.replaceChildren(made.content);
+      travel(panel, before);
+    }
+    if (asking) reopenConfirm(panel, asking);
+    if (held && !panel.contains(document.activeElement)) focusAgain(panel, held);
+  }
+
+  /* Names a control inside a panel so that its successor can be found. */
+  function handleOf(element) {
+    if (element.closest("[data-confirm]")) return element.hasAttribute("data-confirm-accept") ? "[data-confirm-accept]" : "[data-confirm-cancel]";
+    for (const name of ["data-accept", "data-reject", "data-copy", "id"]) {
+      if (element.hasAttribute(name)) return `[${name}="${CSS.escape(element.getAttribute(name))}"]`;
+    }
+    return ":not(*)";
+  }
+
+  function focusAgain(panel, handle) {
+    const again = panel.querySelector(handle);
+    const section = panel.closest("[data-thread-section]");
+    (again ?? section?.querySelector("[role=log]") ?? document.getElementById("main")).focus({ preventScroll: true });
+  }
+
+  // --- Accepting, rejecting, leaving --------------------------------------------------------------
+
+  let confirm = null; // { box, thread, offer, since }
+
+  function openConfirm(entry) {
+    closeConfirm();
+    const section = entry.closest("[data-thread-section]");
+    const box = document.getElementById("confirm-template").content.firstElementChild.cloneNode(true);
+    const loses = entry.hasAttribute("data-loses");
+    box.toggleAttribute("data-loss", loses);
+    box.querySelector("[data-confirm-text]").textContent = [loses ? words.confirmLoss : "", entry.dataset.sentence, words.confirmText].filter(Boolean).join(" ");
+    box.querySelector("[data-confirm-accept]").textContent = words.confirmButton.replace("%s", entry.dataset.price);
+    confirm = { box, thread: Number(section.dataset.threadSection), offer: Number(entry.dataset.offer), since: performance.now() };
+    entry.classList.add("offer--asking");
+    entry.append(box);
+    const button = box.querySelector("[data-confirm-accept]");
+    button.focus({ preventScroll: true });
+    box.scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
+  }
+
+  function closeConfirm({ focus = false } = {}) {
+    if (!confirm) return;
+    const entry = confirm.box.closest("[data-offer]");
+    confirm.box.remove();
+    confirm = null;
+    entry?.classList.remove("offer--asking");
+    if (focus) entry?.querySelector("[data-accept]")?.focus();
+  }
+
+  const confirmIn = (panel) => (confirm && panel.contains(confirm.box) ? confirm : null);
+
+  function reopenConfirm(panel, asking) {
+    const entry = panel.querySelector(`[data-offer="${asking.offer}"]`);
+    if (!entry || !entry.querySelector("[data-accept]")) {
+      confirm = null;
+      return;
+    }
+    entry.classList.add("offer--asking");
+    entry.append(asking.box);
+  }
+
+  function acceptConfirmed() {
+    if (!confirm || performance.now() - confirm.since < CONFIRM_GUARD_MS) return;
+    const { thread, offer } = confirm;
+    closeConfirm();
+    act(thread, { type: "accept_offer", ...buyerField(thread), offer_id: offer });
+    document.getElementById(`log-${thread}`).focus({ preventScroll: true });
+  }
+
+  function reject(button) {
+    const b = Number(button.closest("[data-thread-section]").dataset.threadSection);
+    act(b, { type: "reject_offer", ...buyerField(b), offer_id: Number(button.dataset.reject) });
+  }
+
+  function askToLeave(yes) {
+    const box = document.querySelector("[data-leave-confirm]");
+    box.hidden = !yes;
+    (yes ? box.querySelector("[data-confirm-leave]") : document.querySelector("[data-leave]")).focus();
+  }
+
+  document.addEventListener("click", (event) => {
+    const target = event.target.closest("button, a");
+    if (!target) return;
+    const has = (name) => target.hasAttribute(name);
+    if (has("data-accept")) {
+      if (consentGiven(target)) openConfirm(target.closest("[data-offer]"));
+    } else if (has("data-reject")) {
+      if (consentGiven(target)) reject(target);
+    } else if (has("data-confirm-accept")) acceptConfirmed();
+    else if (has("data-confirm-cancel")) closeConfirm({ focus: true });
+    else if (has("data-leave")) askToLeave(true);
+    else if (has("data-cancel-leave")) askToLeave(false);
+    else if (has("data-confirm-leave")) {
+      document.querySelector("[data-leave-confirm]").hidden = true;
+      act(0, { type: "leave" });
+    } else if (has("data-help")) document.querySelector("[data-help-dialog]").showModal();
+    else if (has("data-sound")) toggleSound();
+    else if (has("data-copy")) copy(target);
+    else if (has("data-tab")) {
+      event.preventDefault();
+      goTo(Number(target.dataset.tab));
+    }
+  });
+
+  function consentGiven(control) {
+    if (state.consent) return true;
+    const b = Number(control.closest("[data-thread-section]").dataset.threadSection);
+    refusal(b, words.lockedConsent);
+    document.querySelector("#panel-consent button")?.focus();
+    return false;
+  }
+
+  // --- Composers --------------------------------------------------------------------------------
+
+  const DRAFTS = `parley-drafts-${data.room}`;
+  const drafts = recall(sessionStorage, DRAFTS, {});
+  const asked = new Map(); // thread -> { preview: id, read: id, text, proposal, dismissed, resolve }
+  let nextId = 1;
+  for (const b of data.threads) asked.set(b, { preview: 0, read: 0, text: "", proposal: null, dismissed: null, resolve: null });
+
+  function keepDraft(b) {
+    const talk = part(b, "talk").value;
+    const price = part(b, "price-input").value;
+    if (talk || price) drafts[b] = { talk, price };
+    else delete drafts[b];
+    remember(sessionStorage, DRAFTS, Object.keys(drafts).length ? drafts : null);
+  }
+
+  const refusal = (b, sentence) => {
+    const box = part(b, "refusal");
+    if (box) box.textContent = sentence || "";
+  };
+
+  function threadStatus(b) {
+    return document.querySelector(`#panel-thread-${b} [data-thread-status]`)?.dataset.threadStatus ?? "idle";
+  }
+
+  const pending = (b) => outbox.some((entry) => entry.thread === b || entry.thread === 0);
+
+  function refreshComposers() {
+    for (const b of data.threads) {
+      const section = sections.get(b);
+      const closed = state.ended || ["bought", "left", "over"].includes(threadStatus(b));
+      section.querySelector(".thread__composer").hidden = closed;
+      part(b, "composer-fields").disabled = closed || !state.consent;
+      refreshSend(b);
+    }
+    const leave = document.querySelector("[data-leave]");
+    if (leave) leave.hidden = state.ended;
+  }
+
+  function refreshSend(b) {
+    const button = part(b, "send");
+    const text = part(b, "send-text");
+    button.disabled = pending(b) || !state.awaiting.has(b);
+    text.textContent = part(b, "price-input").value.trim() ? text.dataset.offer : text.dataset.say;
+  }
+
+  function refreshNotes() {
+    for (const b of data.threads) {
+      const note = part(b, "note");
+      let sentence = "";
+      if (state.ended) sentence = "";
+      else if (!state.consent) sentence = words.lockedConsent;
+      else if (pending(b)) sentence = isLive() || link.poll ? words.sending : words.kept;
+      else if (state.waiting && !state.awaiting.has(b)) sentence = words.lockedWaiting;
+      else if (!state.awaiting.has(b)) sentence = words.lockedTurn;
+      if (note.textContent !== sentence) note.textContent = sentence;
+    }
+  }
+
+  const product = (b) => Number(part(b, "product")?.value ?? 0);
+
+  const askPreview = debounced(150, (b) => {
+    const price = part(b, "price-input").value.trim();
+    const mine = asked.get(b);
+    mine.preview = nextId++;
+    if (!price) {
+      showPreview(b, "", false);
+      return;
+    }
+    send({ type: "preview", id: mine.preview, ...buyerField(b), product: product(b), price });
+  });
+
+  function previewed(frame) {
+    for (const [b, mine] of asked) {
+      if (mine.preview === frame.id) showPreview(b, frame.sentence, !frame.ok || frame.surplus_cents < 0);
+    }
+  }
+
+  function showPreview(b, sentence, loss) {
+    const box = part(b, "preview");
+    box.textContent = sentence;
+    box.toggleAttribute("data-loss", loss);
+  }
+
+  /* Asks whether the talk names a price; resolves with the server's proposal or null. */
+  function readPrice(b) {
+    const mine = asked.get(b);
+    const text = part(b, "talk").value.trim();
+    mine.resolve?.(null);
+    mine.text = text;
+    mine.proposal = null;
+    mine.read = nextId++;
+    if (!/\d/.test(text) || text === mine.dismissed) {
+      hideProposal(b);
+      return Promise.resolve(null);
+    }
+    return new Promise((resolve) => {
+      mine.resolve = resolve;
+      setTimeout(() => resolve(null), READ_WAIT_MS);
+      if (!send({ type: "read_price", id: mine.read, ...buyerField(b), text })) resolve(null);
+    });
+  }
+
+  const readPriceSoon = debounced(400, readPrice);
+
+  function priceRead(frame) {
+    for (const [b, mine] of asked) {
+      if (mine.read !== frame.id) continue;
+      mine.proposal = frame.price === null ? null : { price: frame.price, label: frame.label };
+      if (mine.proposal && !part(b, "price-input").value.trim()) showProposal(b, false);
+      else hideProposal(b);
+      mine.resolve?.(mine.proposal);
+      mine.resolve = null;
+    }
+  }
+
+  function showProposal(b, holding) {
+    const { proposal } = asked.get(b);
+    part(b, "proposal").hidden = false;
+    part(b, "proposal-text").textContent = holding ? words.hold : "";
+    part(b, "proposal-offer").textContent = proposal.label || words.offerIt;
+    part(b, "proposal-talk").hidden = !holding;
+    if (holding) part(b, "proposal-offer").focus();
+  }
+
+  function hideProposal(b) {
+    part(b, "proposal").hidden = true;
+  }
+
+  function dismissProposal(b) {
+    const mine = asked.get(b);
+    mine.proposal = null;
+    mine.dismissed = null;
+    hideProposal(b);
+  }
+
+  async function submit(b, { talkOnly = false } = {}) {
+    const talk = part(b, "talk").value.trim();
+    const price = part(b, "price-input").value.trim();
+    refusal(b, "");
+    if (!talk && !price) return refusal(b, words.empty);
+    if (!state.consent) return refusal(b, words.lockedConsent);
+    if (pending(b)) return;
+    if (!state.awaiting.has(b)) return refusal(b, state.waiting ? words.lockedWaiting : words.lockedTurn);
+    if (talk && !price && !talkOnly) {
+      const mine = asked.get(b);
+      const proposal = mine.text === talk && mine.proposal ? mine.proposal : await readPrice(b);
+      if (part(b, "talk").value.trim() !== talk) return; // changed while we asked
+      if (proposal) return showProposal(b, true);
+    }
+    if (price) act(b, { type: "make_offer", ...buyerField(b), product: product(b), price, ...(talk ? { talk } : {}) });
+    else act(b, { type: "say", ...buyerField(b), talk });
+  }
+
+  const lastTyping = new Map();
+  function tellTyping(b) {
+    const now = Date.now();
+    if (now - (lastTyping.get(b) ?? 0) < TYPING_EVERY_MS || !isLive()) return;
+    lastTyping.set(b, now);
+    send({ type: "typing", buyer: isSeller ? b : null });
+  }
+
+  const typingTimers = new Map();
+  function typing(b) {
+    const sign = document.getElementById(`typing-${b}`);
+    if (!sign || state.ended) return;
+    sign.hidden = false;
+    clearTimeout(typingTimers.get(b));
+    typingTimers.set(b, setTimeout(() => hideTyping(b), TYPING_SHOWN_MS));
+  }
+
+  function hideTyping(b) {
+    const sign = document.getElementById(`typing-${b}`);
+    if (sign) sign.hidden = true;
+  }
+
+  function prepareComposer(b) {
+    const form = document.getElementById(`composer-${b}`);
+    const talk = part(b, "talk");
+    const price = part(b, "price-input");
+    if (drafts[b]) {
+      talk.value = drafts[b].talk;
+      price.value = drafts[b].price;
+      if (price.value) askPreview(b);
+    }
+    talk.addEventListener("input", () => {
+      refusal(b, "");
+      keepDraft(b);
+      tellTyping(b);
+      readPriceSoon(b);
+    });
+    price.addEventListener("input", () => {
+      refusal(b, "");
+      keepDraft(b);
+      tellTyping(b);
+      hideProposal(b);
+      refreshSend(b);
+      askPreview(b);
+    });
+    part(b, "product")?.addEventListener("change", () => askPreview(b));
+    talk.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.altKey) return;
+      event.preventDefault();
+      submit(b);
+    });
+    price.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault(); // a disabled button would swallow it silently; submit says why
+      submit(b);
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      submit(b);
+    });
+    part(b, "proposal-offer").addEventListener("click", () => {
+      const { proposal } = asked.get(b);
+      if (!proposal) return;
+      price.value = proposal.price;
+      hideProposal(b);
+      keepDraft(b);
+      refreshSend(b);
+      askPreview(b);
+      (part(b, "send").disabled ? price : part(b, "send")).focus();
+    });
+    part(b, "proposal-talk").addEventListener("click", () => {
+      asked.get(b).dismissed = talk.value.trim();
+      hideProposal(b);
+      talk.focus();
+      submit(b, { talkOnly: true });
+    });
+  }
+
+  // --- Consent ----------------------------------------------------------------------------------
+
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    const panel = event.target.closest?.("#panel-consent");
+    if (!panel) return;
+    const chosen = panel.querySelector("[data-consent]")?.dataset.consent ?? "";
+    const first = !state.consent && chosen;
+    state.consent = chosen;
+    alertRoom("");
+    for (const b of data.threads) refusal(b, "");
+    refreshComposers();
+    refreshNotes();
+    if (first) part(state.current, "talk").focus({ preventScroll: narrow.matches === false });
+    else panel.querySelector("summary")?.focus();
+  });
+  for (const name of ["htmx:responseError", "htmx:sendError"]) {
+    document.body.addEventListener(name, () => alertRoom(words.offline));
+  }
+
+  // --- Threads, tabs, keyboard ------------------------------------------------------------------
+
+  const tab = (b) => document.querySelector(`[data-tab="${b}"]`);
+
+  function refreshTabs() {
+    for (const b of data.threads) {
+      const link_ = tab(b);
+      if (link_) link_.dataset.status = threadStatus(b);
+    }
+  }
+
+  function setCurrent(b) {
+    state.current = b;
+    for (const one of data.threads) {
+      if (one === b) tab(one)?.setAttribute("aria-current", "true");
+      else tab(one)?.removeAttribute("aria-current");
+    }
+    tab(b)?.removeAttribute("data-new");
+  }
+
+  function goTo(b) {
+    const section = sections.get(b);
+    if (!section) return;
+    setCurrent(b);
+    section.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: "nearest", inline: "start" });
+    const talk = part(b, "talk");
+    (talk.disabled || section.querySelector(".thread__composer").hidden || part(b, "composer-fields").disabled ? section.querySelector("[role=log]") : talk).focus({ preventScroll: true });
+  }
+
+  document.addEventListener("focusin", (event) => {
+    const section = event.target.closest("[data-thread-section]");
+    if (section) setCurrent(Number(section.dataset.threadSection));
+  });
+
+  if (several) {
+    const seen = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting && narrow.matches) setCurrent(Number(entry.target.dataset.threadSection));
+    }, { root: document.querySelector("[data-threads]"), threshold: 0.6 });
+    for (const section of sections.values()) seen.observe(section);
+  }
+
+  function offerButton(name) {
+    const order = [state.current, ...data.threads.filter((b) => b !== state.current)];
+    for (const b of order) {
+      const button = document.querySelector(`#panel-offers-${b} [data-${name}]`);
+      if (button) return button;
+    }
+    return null;
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && confirm) {
+      event.preventDefault();
+      return closeConfirm({ focus: true });
+    }
+    if (event.key === "Escape" && !document.querySelector("[data-leave-confirm]").hidden) return askToLeave(false);
+    const writing = event.target.closest("input, textarea, select");
+    if (event.key === "?" && !writing && !event.altKey) return document.querySelector("[data-help-dialog]").showModal();
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.repeat) return;
+    const digit = /^Digit([1-9])$/.exec(event.code);
+    if (event.code === "KeyA") offerButton("accept")?.click();
+    else if (event.code === "KeyR") offerButton("reject")?.click();
+    else if (event.code === "KeyO") part(state.current, "price-input").focus();
+    else if (digit && several) goTo(data.threads[Number(digit[1]) - 1]);
+    else return;
+    event.preventDefault();
+  });
+
+  // --- Clock, title, sound, copy ----------------------------------------------------------------
+
+  function clockText(ms) {
+    const seconds = Math.max(0, Math.ceil(ms / 1000));
+    const pad = (number) => String(number).padStart(2, "0");
+    const hours = Math.floor(seconds / 3600);
+    const minutes = Math.floor((seconds % 3600) / 60);
+    return hours ? `${hours}:${pad(minutes)}:${pad(seconds % 60)}` : `${minutes}:${pad(seconds % 60)}`;
+  }
+
+  function tick() {
+    const now = Date.now() + state.clockOffset;
+    const clock = document.querySelector("[data-clock]");
+    clock.hidden = state.ended || !state.deadline;
+    if (!clock.hidden) {
+      const left = state.deadline - now;
+      const text = clock.querySelector("[data-clock-text]");
+      text.textContent = clockText(left);
+      text.classList.toggle("clock--soon", left < 30_000);
+    }
+    for (const countdown of document.querySelectorAll("[data-countdown]")) countdown.textContent = clockText(Number(countdown.dataset.countdown) - now);
+  }
+  setInterval(tick, 1_000);
+
+  function refreshTitle() {
+    document.title = state.myTurn && !state.ended && document.hidden ? `(1) ${words.yourTurn} · ${title}` : title;
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    refreshTitle();
+    if (!document.hidden) retryNow();
+  });
+  addEventListener("online", retryNow);
+
+  const SOUND = "parley-sound";
+  let soundOn = recall(localStorageOrNothing(), SOUND, true);
+  let audio = null;
+
+  function localStorageOrNothing() {
+    try {
+      return localStorage;
+    } catch {
+      return { getItem: () => null, setItem: () => {}, removeItem: () => {} };
+    }
+  }
+
+  function showSound() {
+    document.querySelector("[data-sound]").setAttribute("aria-pressed", String(soundOn));
+  }
+
+  function toggleSound() {
+    soundOn = !soundOn;
+    remember(localStorageOrNothing(), SOUND, soundOn);
+    showSound();
+    if (soundOn) beep();
+  }
+
+  /* Browsers allow sound only after a gesture; the first one wakes the audio. */
+  function wakeAudio() {
+    if (!audio && window.AudioContext) audio = new AudioContext();
+    audio?.resume();
+  }
+  for (const name of ["pointerdown", "keydown"]) addEventListener(name, wakeAudio, { once: true });
+
+  function beep() {
+    if (!soundOn || !audio || audio.state !== "running") return;
+    [[523.25, 0], [659.25, 0.13]].forEach(([pitch, delay]) => {
+      const at = audio.currentTime + delay;
+      const tone = audio.createOscillator();
+      const volume = audio.createGain();
+      tone.frequency.value = pitch;
+      volume.gain.setValueAtTime(0, at);
+      volume.gain.linearRampToValueAtTime(0.08, at + 0.015);
+      volume.gain.exponentialRampToValueAtTime(0.0001, at + 0.32);
+      tone.connect(volume).connect(audio.destination);
+      tone.start(at);
+      tone.stop(at + 0.35);
+    });
+  }
+
+  async function copy(button) {
+    const field = document.querySelector(button.dataset.copy);
+    field.select();
+    try {
+      await navigator.clipboard.writeText(field.value);
+    } catch {
+      document.execCommand("copy"); // plain http has no clipboard object
+    }
+    const before = button.textContent;
+    button.textContent = button.dataset.copied;
+    setTimeout(() => { button.textContent = before; }, 2_000);
+  }
+
+  // --- The end ----------------------------------------------------------------------------------
+
+  async function finish() {
+    closeConfirm();
+    document.querySelector("[data-leave-confirm]").hidden = true;
+    room.classList.add("room--ended");
+    showConnection("ended");
+    const panel = document.getElementById("panel-result");
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      try {
+        const answer = await fetch(data.result, { headers: { "HX-Request": "true" }, cache: "no-store" });
+        if (!answer.ok) throw new Error(String(answer.status));
+        panel.innerHTML = await answer.text();
+        panel.hidden = false;
+        document.title = title;
+        scrollTo({ top: 0, behavior: calm.matches ? "auto" : "smooth" });
+        panel.focus({ preventScroll: true });
+        return;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 400 * 2 ** attempt));
+      }
+    }
+    alertRoom(words.resultFailed);
+  }
+
+  // --- Start ------------------------------------------------------------------------------------
+
+  for (const b of data.threads) {
+    prepareComposer(b);
+    scrollToEnd(document.getElementById(`log-${b}`));
+  }
+  for (const dialog of document.querySelectorAll("dialog")) {
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  }
+  if (several) setCurrent(state.current);
+  showSound();
+  refreshComposers();
+  refreshNotes();
+  tick();
+  if (state.ended) {
+    link.stopped = true;
+    showConnection("ended");
+  } else connect();
+})();
