@@ -1,10 +1,11 @@
 """What an agent is: something that turns an observation into one action.
 
 An agent keeps no memory between turns. All it may use is in its `Turn`: the observation (which
-holds the whole visible past), and two random streams derived from the scenario's seed, one for
-the turn and one for its character, the same throughout a negotiation. So a worker that answers
-one turn of a live room and a simulation that plays ten thousand episodes run the same code and
-give the same moves. Pure: no Django, no clock, no global randomness.
+holds the whole visible past), and random streams derived from the scenario's seed: one for the
+turn, one for the words that go with it, and one for its character, the same throughout a
+negotiation. So a worker that answers one turn of a live room and a simulation that plays ten
+thousand episodes run the same code and give the same moves. Pure: no Django, no clock, no global
+randomness.
 """
 
 import random
@@ -51,6 +52,13 @@ class Turn:
     @property
     def words(self) -> random.Random:
         """A fresh stream for what is said this turn, apart from what is done."""
+        return random.Random(
+            derive_seed("words", self._seed, self._party, self._slug, self._position)
+        )
+
+    @property
+    def words(self) -> random.Random:
+        """A fresh stream for the talk of this turn, so that wording tells nothing about `chance`."""
         return random.Random(
             derive_seed("words", self._seed, self._party, self._slug, self._position)
         )

@@ -1,0 +1,173 @@
+"""Every agent that can be seated, by slug.
+
+Here: the specs and the look-up. Not here: what an agent does (`scripted`), or which agent a
+market suggests. Pure: no Django.
+
+Contract: slugs never change meaning; a changed strategy gets a new version. The order is the one
+in which a person is offered opponents.
+"""
+
+import difflib
+from functools import partial
+
+from agents.base import AgentSpec, Kind
+from agents.scripted import bargainers, buyers
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
+
+BOTH_ROLES = (Role.SELLER, Role.BUYER)
+EVERY_FAMILY = (Family.BILATERAL, Family.MULTI_BUYER, Family.CATALOGUE)
+
+
+class UnknownAgent(LookupError):
+    """No agent has this slug; the message is a sentence that names similar ones."""
+
+    def __init__(self, slug: str) -> None:
+        close = difflib.get_close_matches(slug, _BY_SLUG, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _ALL_SLUGS
+        super().__init__(f"There is no agent {slug!r}. {hint}")
+        self.slug = slug
+
+
+_BARGAINERS = (
+    AgentSpec(
+        slug="linear",
+        title="Steady",
+        summary="Gives way by the same amount at every step until it is near its limit.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=partial(bargainers.TimeDependent, beta=(1.0, 1.0)),
+        source="Time-dependent tactic with beta = 1 (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="conceder",
+        title="Conceder",
+        summary="Gives a lot away early and little afterwards.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=partial(bargainers.TimeDependent, beta=(2.5, 6.0)),
+        source="Time-dependent tactic with beta above 1 (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="boulware",
+        title="Boulware",
+        summary="Holds out, then gives way at the last moment.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=partial(bargainers.TimeDependent, beta=(0.1, 0.4)),
+        source="Time-dependent tactic with beta below 1 (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="tit-for-tat",
+        title="Tit for tat",
+        summary="Moves towards you as far as you move towards it, and waits when you wait.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.TitForTat,
+        source="Absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
+    ),
+    AgentSpec(
+        slug="split-the-difference",
+        title="Split the difference",
+        summary="Answers every move of yours by going halfway to meet it.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.SplitTheDifference,
+        source="The k = 1/2 rule (Chatterjee and Samuelson 1983) applied to standing offers.",
+    ),
+    AgentSpec(
+        slug="satisficer",
+        title="Satisficer",
+        summary="Takes the first offer that is good enough, and slowly learns to want less.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.Satisficer,
+        source="Satisficing with a falling aspiration (Simon 1956).",
+    ),
+    AgentSpec(
+        slug="hardliner",
+        title="Hardliner",
+        summary="Names one price and never moves from it.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.Hardliner,
+        source="Baseline of the automated negotiating agents competitions.",
+    ),
+    AgentSpec(
+        slug="zi-c",
+        title="Zero intelligence",
+        summary="Names random prices, but never one that would cost it money.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.ZiC,
+        source="ZI-C traders (Gode and Sunder 1993).",
+    ),
+    AgentSpec(
+        slug="zi-u",
+        title="Zero intelligence, unconstrained",
+        summary="Names random prices and does not mind losing money: a control, not an opponent.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.ZiU,
+        source="ZI-U traders (Gode and Sunder 1993).",
+    ),
+)
+
+_BUYERS = (
+    AgentSpec(
+        slug="impatient",
+        title="Impatient buyer",
+        summary="Buys at any price it can afford, and may walk away each time it cannot.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Impatient,
+        source="Our own: a threshold buyer that leaves with a hidden hazard at each refusal.",
+    ),
+    AgentSpec(
+        slug="threshold",
+        title="Threshold buyer",
+        summary="Says yes to any price within its value and no to all others, without haggling.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Threshold,
+        source="The myopic buyer of sequential posted prices (Chawla et al. 2010).",
+    ),
+    AgentSpec(
+        slug="logit",
+        title="Hesitant buyer",
+        summary="Says yes the more surely the better the price is for it, without haggling.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Logit,
+        source="Logit choice (McFadden 1974), cut off at the buyer's value.",
+    ),
+)
+
+_SPECS: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS)
+_BY_SLUG = {spec.slug: spec for spec in _SPECS}
+_ALL_SLUGS = f"The agents are: {', '.join(_BY_SLUG)}."
+
+
+def all_specs() -> tuple[AgentSpec, ...]:
+    """Every agent, in the order of a list for people."""
+    return _SPECS
+
+
+def get(slug: str) -> AgentSpec:
+    """The agent with this slug. Raises `UnknownAgent`."""
+    try:
+        return _BY_SLUG[slug]
+    except KeyError:
+        raise UnknownAgent(slug) from None
