@@ -91,9 +91,7 @@ class AmountError(ValueError):
         self.sentence = sentence
 
 
-_PLAIN_NUMBER = re.compile(
-    r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+|(?=\.[0-9]))(?:\.(?P<rest>[0-9]{0,2}))?"
-)
+_PLAIN_NUMBER = re.compile(r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+|(?=\.[0-9]))(?:\.(?P<rest>[0-9]{0,2}))?")
 _DECIMAL_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(\.[0-9]{3}){2,}")
 _MINUS_SIGNS = "-\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}"
 
@@ -105,9 +103,7 @@ def parse_amount(text: str, *, currency: str) -> Cents:
     `AmountError` with its own code and a sentence; nothing is guessed or rounded.
     """
     if len(text) > MAX_AMOUNT_CHARS:
-        raise AmountError(
-            AmountCode.TOO_LONG, f"A price has at most {MAX_AMOUNT_CHARS} characters."
-        )
+        raise AmountError(AmountCode.TOO_LONG, f"A price has at most {MAX_AMOUNT_CHARS} characters.")
     body = _strip_currency(text.strip(), currency)
     _refuse_what_is_no_number(body)
     match = _PLAIN_NUMBER.fullmatch(body)
@@ -128,11 +124,7 @@ def _to_cents(whole: str, rest: str | None) -> Cents:
 
 def _strip_currency(body: str, currency: str) -> str:
     """`body` without one mark of the market's own currency before or after the number."""
-    marks = {
-        mark.casefold(): known.code
-        for known in CURRENCIES.values()
-        for mark in (known.symbol, known.code)
-    }
+    marks = {mark.casefold(): known.code for known in CURRENCIES.values() for mark in (known.symbol, known.code)}
     folded = body.casefold()
     for mark, code in marks.items():
         for found, rest in (
@@ -140,9 +132,7 @@ def _strip_currency(body: str, currency: str) -> str:
             (folded.endswith(mark), body[: -len(mark)]),
         ):
             if found and code != currency:
-                raise AmountError(
-                    AmountCode.OTHER_CURRENCY, f"Prices here are in {currency}, not in {code}."
-                )
+                raise AmountError(AmountCode.OTHER_CURRENCY, f"Prices here are in {currency}, not in {code}.")
             if found:
                 return rest.strip()
     return body
@@ -175,7 +165,5 @@ def _unreadable(body: str) -> AmountError:
             "A price has two decimals at most: write 3.35, or 3,350 for thousands.",
         )
     if "," in body and re.search("[0-9]", body):
-        return AmountError(
-            AmountCode.AMBIGUOUS_COMMA, "That comma could mean two things: write 12.50 or 1,250."
-        )
+        return AmountError(AmountCode.AMBIGUOUS_COMMA, "That comma could mean two things: write 12.50 or 1,250.")
     return AmountError(AmountCode.NOT_A_NUMBER, "Type only a number, such as 120 or 120.50.")

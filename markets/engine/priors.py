@@ -28,7 +28,7 @@ from markets.engine.money import MAX_PRICE_CENTS
 MAX_MULTIPLE = 100_000_000.0
 """Largest number a spec may hold: 10**8 units of money are the largest price, 10**10 cents."""
 
-MAX_SIGMA = 4.0
+MAX_SIGMA = 2.0
 MAX_BANDS = 5
 
 _NORMAL = NormalDist()
@@ -60,9 +60,7 @@ class BandsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise SpecError(f"Bands must rise and must not overlap: {self.bands!r}.")
 
 
-class UniformSpec(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="uniform"
-):
+class UniformSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="uniform"):
     """Uniform between `low` and `high`."""
 
     low: float
@@ -75,9 +73,7 @@ class UniformSpec(
             raise SpecError(f"The low end {self.low!r} must be below the high end {self.high!r}.")
 
 
-class LogNormalSpec(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="lognormal"
-):
+class LogNormalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="lognormal"):
     """exp of a normal variable: half of the values lie below `median`."""
 
     median: float
@@ -92,9 +88,7 @@ class LogNormalSpec(
             raise SpecError(f"Sigma must be above 0 and at most {MAX_SIGMA}, not {self.sigma!r}.")
 
 
-class ConstantSpec(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="constant"
-):
+class ConstantSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="constant"):
     """Always `value`."""
 
     value: float
@@ -103,9 +97,7 @@ class ConstantSpec(
         _check_multiple(self.value)
 
 
-class EmpiricalSpec(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="empirical"
-):
+class EmpiricalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="empirical"):
     """A distribution counted on data, such as lowest price / list price over a catalogue."""
 
     quantiles: tuple[float, ...]
@@ -120,9 +112,7 @@ class EmpiricalSpec(
             raise SpecError(f"Quantiles must not fall: {self.quantiles!r}.")
 
 
-class LowestSpec(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="lowest"
-):
+class LowestSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="lowest"):
     """A cost equal to the product's own lowest price; it has no distribution of its own.
 
     What a buyer may believe about it is an `EmpiricalSpec` over the catalogue.
@@ -131,6 +121,9 @@ class LowestSpec(
 
 ValueSpec = BandsSpec | UniformSpec | LogNormalSpec | ConstantSpec | EmpiricalSpec
 """Anything with a distribution: buyers' values, and the public prior of a cost."""
+
+PiecewiseSpec = BandsSpec | UniformSpec | ConstantSpec | EmpiricalSpec
+"""Those whose distribution function is linear between breakpoints, jumps allowed."""
 
 CostSpec = LowestSpec | UniformSpec | ConstantSpec | EmpiricalSpec
 
@@ -208,9 +201,7 @@ def format_spec(spec: ValueSpec | CostSpec) -> str:
             return "lowest"
 
 
-def _parse_shared(
-    name: str, numbers: list[float]
-) -> UniformSpec | ConstantSpec | EmpiricalSpec | None:
+def _parse_shared(name: str, numbers: list[float]) -> UniformSpec | ConstantSpec | EmpiricalSpec | None:
     match name, numbers:
         case "uniform", [low, high]:
             return UniformSpec(low=low, high=high)
@@ -228,10 +219,7 @@ def _split(text: str, *, forms: str) -> tuple[str, list[float]]:
         raise SpecError(f"A spec has at most {_MAX_SPEC_CHARS} characters; write {forms}.")
     for part in parts:
         if not _NUMBER.fullmatch(part.strip()):
-            raise SpecError(
-                f"{_shown(text)} has {_shown(part)} where a number such as 0.8 belongs;"
-                f" write {forms}."
-            )
+            raise SpecError(f"{_shown(text)} has {_shown(part)} where a number such as 0.8 belongs; write {forms}.")
     return name.strip(), [float(part) for part in parts]
 
 
@@ -259,10 +247,8 @@ class Knots(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=512)
-def knots(spec: ValueSpec) -> Knots | None:
-    """Breakpoints of a piecewise-linear distribution function; None for a lognormal."""
-    if isinstance(spec, LogNormalSpec):
-        return None
+def knots(spec: PiecewiseSpec) -> Knots:
+    """Breakpoints of a piecewise-linear distribution function."""
     pieces = _pieces(spec)
     at = sorted({edge for low, high in pieces for edge in (low, high)})
     below = [_mean(_piece_share(piece, x, inclusive=False) for piece in pieces) for x in at]
@@ -290,7 +276,6 @@ def quantile(spec: ValueSpec, u: float) -> float:
             return 0.0
         return math.inf if u == 1 else spec.median * math.exp(spec.sigma * _NORMAL.inv_cdf(u))
     table = knots(spec)
-    assert table is not None
     index = bisect_left(table.upto, u)
     if index == 0 or u > table.below[index]:
         return table.at[index]
@@ -320,7 +305,6 @@ def _distribution(spec: ValueSpec, x: float, *, inclusive: bool) -> float:
     if isinstance(spec, LogNormalSpec):
         return _NORMAL.cdf(math.log(x / spec.median) / spec.sigma) if x > 0 else 0.0
     table = knots(spec)
-    assert table is not None
     index = bisect_right(table.at, x) - 1
     if index < 0:
         return 0.0
@@ -333,9 +317,7 @@ def _distribution(spec: ValueSpec, x: float, *, inclusive: bool) -> float:
     return start + (end - start) * (x - left) / (right - left)
 
 
-def _pieces(
-    spec: BandsSpec | UniformSpec | ConstantSpec | EmpiricalSpec,
-) -> list[tuple[float, float]]:
+def _pieces(spec: PiecewiseSpec) -> list[tuple[float, float]]:
     match spec:
         case BandsSpec():
             return list(spec.bands)
@@ -400,8 +382,7 @@ def sample_values(
     common = [_score(rng) for _ in range(products if within == "buyers" else buyers)]
     scores = [
         [
-            math.sqrt(rho) * common[product if within == "buyers" else buyer]
-            + math.sqrt(1 - rho) * _score(rng)
+            math.sqrt(rho) * common[product if within == "buyers" else buyer] + math.sqrt(1 - rho) * _score(rng)
             for product in range(products)
         ]
         for buyer in range(buyers)
@@ -411,20 +392,17 @@ def sample_values(
     else:
         multiples = [[_at_score(spec, score) for score in row] for row in scores]
     return tuple(
-        tuple(_cents(multiple, scale) for multiple, scale in zip(row, scales_cents, strict=True))
-        for row in multiples
+        tuple(_cents(multiple, scale) for multiple, scale in zip(row, scales_cents, strict=True)) for row in multiples
     )
 
 
-def _deal_bands(
-    spec: BandsSpec, scores: list[list[float]], rng: random.Random
-) -> list[list[float]]:
+def _deal_bands(spec: BandsSpec, scores: list[list[float]], rng: random.Random) -> list[list[float]]:
     multiples = [[0.0] * len(row) for row in scores]
     for product in range(len(scores[0])):
         ranked = sorted(range(len(scores)), key=lambda buyer: (scores[buyer][product], buyer))
         if len(scores) == 1:
             score = max(scores[0][product], -_EXTREME_SCORE)
-            dealt = (math.ceil(_NORMAL.cdf(score) * len(spec.bands)) - 1,)
+            dealt: tuple[int, ...] = (math.ceil(_NORMAL.cdf(score) * len(spec.bands)) - 1,)
         else:
             dealt = bands_by_rank(bands=len(spec.bands), buyers=len(scores))
         for buyer, band in zip(ranked, dealt, strict=True):
@@ -516,19 +494,14 @@ def factor_nodes(rho: float) -> tuple[tuple[float, float], ...]:
 
 def _dealings(spec: BandsSpec, buyers: int) -> tuple[Component, ...]:
     inside = [
-        Marginal(
-            spec=UniformSpec(low=start, high=end) if start < end else ConstantSpec(value=start)
-        )
+        Marginal(spec=UniformSpec(low=start, high=end) if start < end else ConstantSpec(value=start))
         for start, end in spec.bands
     ]
     if buyers == 1:
-        dealt = [(band,) for band in range(len(inside))]
+        dealt: list[tuple[int, ...]] = [(band,) for band in range(len(inside))]
     else:
         dealt = list(_arrangements(bands_by_rank(bands=len(inside), buyers=buyers)))
-    return tuple(
-        Component(weight=1 / len(dealt), marginals=tuple(inside[band] for band in bands))
-        for bands in dealt
-    )
+    return tuple(Component(weight=1 / len(dealt), marginals=tuple(inside[band] for band in bands)) for bands in dealt)
 
 
 def _arrangements(items: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
