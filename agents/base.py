@@ -45,23 +45,12 @@ class Turn:
     @property
     def chance(self) -> random.Random:
         """A fresh stream for this turn."""
-        return random.Random(
-            derive_seed("turn", self._seed, self._party, self._slug, self._position)
-        )
+        return random.Random(derive_seed("turn", self._seed, self._party, self._slug, self._position))
 
     @property
     def words(self) -> random.Random:
         """A fresh stream for what is said this turn, apart from what is done."""
-        return random.Random(
-            derive_seed("words", self._seed, self._party, self._slug, self._position)
-        )
-
-    @property
-    def words(self) -> random.Random:
-        """A fresh stream for the talk of this turn, so that wording tells nothing about `chance`."""
-        return random.Random(
-            derive_seed("words", self._seed, self._party, self._slug, self._position)
-        )
+        return random.Random(derive_seed("words", self._seed, self._party, self._slug, self._position))
 
     @property
     def character(self) -> random.Random:

@@ -11,6 +11,7 @@ reservation value. A buyer's price never depends on how absurd an ask is: asks a
 prior count as its top, and a buyer that is asked for far more than that leaves.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 from agents.base import Turn
@@ -69,9 +70,7 @@ def with_talk(action: Action, talk: str) -> Action:
     """`action` saying `talk`."""
     match action:
         case MakeOffer():
-            return MakeOffer(
-                buyer=action.buyer, product=action.product, price_cents=action.price_cents, talk=talk
-            )
+            return MakeOffer(buyer=action.buyer, product=action.product, price_cents=action.price_cents, talk=talk)
         case AcceptOffer():
             return AcceptOffer(buyer=action.buyer, offer_id=action.offer_id, talk=talk)
         case RejectOffer():
@@ -91,9 +90,7 @@ class Bargainer(Scripted):
 
     def offer_cents(self, turn: Turn, thread: SeenThread, product: int) -> Cents:
         """The next own price as it would be offered."""
-        return within_reservation(
-            turn.observation, product, self.price(turn, thread, product)
-        )
+        return within_reservation(turn.observation, product, self.price(turn, thread, product))
 
     def demand_cents(self, turn: Turn, thread: SeenThread, product: int) -> Cents:
         """The price that is good enough to accept: the next own one."""
@@ -140,9 +137,7 @@ class Bargainer(Scripted):
 
     def _decide_as_seller(self, turn: Turn) -> Action:
         observation = turn.observation
-        if not any(
-            can_gain_as_seller(observation, index) for index in range(len(observation.products))
-        ):
+        if not any(can_gain_as_seller(observation, index) for index in range(len(observation.products))):
             return Leave()
         threads = [thread for thread in observation.threads if thread.my_move]
         bid = self._best_bid(turn, threads)
@@ -156,22 +151,16 @@ class Bargainer(Scripted):
         ask = self.offer_cents(turn, thread, product)
         return MakeOffer(buyer=thread.buyer, product=product, price_cents=ask)
 
-    def _best_bid(
-        self, turn: Turn, threads: list[SeenThread]
-    ) -> tuple[SeenThread, SeenOffer] | None:
+    def _best_bid(self, turn: Turn, threads: list[SeenThread]) -> tuple[SeenThread, SeenOffer] | None:
         """The bid with the largest gain among those that are good enough."""
         observation = turn.observation
         good = []
         for thread in threads:
             for offer in their_standing(thread):
-                gain = observation.surplus_cents(
-                    product=offer.product, price_cents=offer.price_cents
-                )
+                gain = observation.surplus_cents(product=offer.product, price_cents=offer.price_cents)
                 if gain < 0:
                     continue
-                if self.settles(turn) or offer.price_cents >= self.demand_cents(
-                    turn, thread, offer.product
-                ):
+                if self.settles(turn) or offer.price_cents >= self.demand_cents(turn, thread, offer.product):
                     good.append((gain, -thread.buyer, thread, offer))
         if not good:
             return None
@@ -207,9 +196,7 @@ def best_ask(observation: Observation, thread: SeenThread) -> SeenOffer | None:
         return None
     return max(
         asks,
-        key=lambda ask: observation.surplus_cents(
-            product=ask.product, price_cents=ask.price_cents
-        ),
+        key=lambda ask: observation.surplus_cents(product=ask.product, price_cents=ask.price_cents),
     )
 
 
@@ -228,15 +215,8 @@ def product_to_sell(observation: Observation, thread: SeenThread) -> int:
     interest = thread.last(mine=False)
     if interest is not None and can_gain_as_seller(observation, interest.product):
         return interest.product
-    for_sale = [
-        index
-        for index in range(len(observation.products))
-        if can_gain_as_seller(observation, index)
-    ]
-    for_sale.sort(
-        key=lambda index: reservation_cents(observation, index)
-        - public_prices(observation, index).top
-    )
+    for_sale = [index for index in range(len(observation.products)) if can_gain_as_seller(observation, index)]
+    for_sale.sort(key=lambda index: reservation_cents(observation, index) - public_prices(observation, index).top)
     return for_sale[thread.my_messages % len(for_sale)]
 
 
@@ -273,9 +253,7 @@ def first_price(
     return min(own, opened) if from_market_opening else min(own, max(start, opened))
 
 
-def _market_opening(
-    observation: Observation, thread: SeenThread, product: int
-) -> Cents | None:
+def _market_opening(observation: Observation, thread: SeenThread, product: int) -> Cents | None:
     """The bid that stood before the first message; a buyer cannot tell it from its own first one,
     and need not, since that one is P0 as well."""
     if not isinstance(observation.mechanism, SellerTurns) or not thread.offers:
@@ -339,7 +317,7 @@ class TimeDependent(Bargainer):
         own = reservation_cents(observation, product)
         start = first_price(observation, thread, product, character)
         beta = scaled(character.temper, self._beta)
-        alpha = clock(observation).x ** (1 / beta) * (1 - scaled(character.margin, MARGIN))
+        alpha = math.pow(clock(observation).x, 1 / beta) * (1 - scaled(character.margin, MARGIN))
         return own + (start - own) * (1 - alpha)
 
 
@@ -359,11 +337,7 @@ def their_concession(observation: Observation, thread: SeenThread, product: int)
 
     Measured between plausible prices, so that coming back from an absurd one is no concession.
     """
-    theirs = [
-        plausible(observation, offer)
-        for offer in thread.offers
-        if not offer.mine and offer.product == product
-    ]
+    theirs = [plausible(observation, offer) for offer in thread.offers if not offer.mine and offer.product == product]
     if not theirs:
         return 0
     return theirs[0] - min(theirs) if observation.role is Role.BUYER else max(theirs) - theirs[0]
@@ -471,9 +445,7 @@ class Satisficer(Bargainer):
         return False
 
     def demand_cents(self, turn: Turn, thread: SeenThread, product: int) -> Cents:
-        return within_reservation(
-            turn.observation, product, self._aspiration(turn, thread, product)
-        )
+        return within_reservation(turn.observation, product, self._aspiration(turn, thread, product))
 
     def _aspiration(self, turn: Turn, thread: SeenThread, product: int) -> float:
         own = reservation_cents(turn.observation, product)
@@ -481,6 +453,4 @@ class Satisficer(Bargainer):
         return own + theta * (self._start(turn, thread, product) - own)
 
     def _start(self, turn: Turn, thread: SeenThread, product: int) -> float:
-        return first_price(
-            turn.observation, thread, product, traits(turn), from_market_opening=False
-        )
+        return first_price(turn.observation, thread, product, traits(turn), from_market_opening=False)

@@ -103,6 +103,4 @@ class Impatient(TimeDependent):
         if unanswerable(observation):
             return refuse_or_leave(thread)
         product = favourite(observation, thread, wanted)
-        return MakeOffer(
-            product=product, price_cents=self.offer_cents(turn, thread, product)
-        )
+        return MakeOffer(product=product, price_cents=self.offer_cents(turn, thread, product))

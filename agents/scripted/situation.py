@@ -47,9 +47,7 @@ class PublicPrices(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _public_prices(
-    spec: priors.ValueSpec, scale_cents: Cents, list_price_cents: Cents
-) -> PublicPrices:
+def _public_prices(spec: priors.ValueSpec, scale_cents: Cents, list_price_cents: Cents) -> PublicPrices:
     def cents(multiple: float) -> Cents:
         if multiple * scale_cents >= MAX_PRICE_CENTS:
             return MAX_PRICE_CENTS
@@ -128,9 +126,7 @@ def clock(observation: Observation) -> Clock:
     if observation.role is Role.SELLER:
         assert observation.turns_left is not None
         return Clock(mechanism.turns - observation.turns_left, mechanism.turns)
-    return Clock(
-        observation.threads[0].my_messages, max(1, -(-mechanism.turns // observation.buyers))
-    )
+    return Clock(observation.threads[0].my_messages, max(1, -(-mechanism.turns // observation.buyers)))
 
 
 def has_last_word(observation: Observation) -> bool:
@@ -166,10 +162,7 @@ def can_buy(observation: Observation, product: int) -> bool:
 def can_gain_as_seller(observation: Observation, product: int) -> bool:
     """Whether some buyer may value `product` above its cost, as far as the prior tells."""
     seen = observation.products[product]
-    return (
-        seen.units_left > 0
-        and seen.reservation_value_cents < public_prices(observation, product).highest
-    )
+    return seen.units_left > 0 and seen.reservation_value_cents < public_prices(observation, product).highest
 
 
 def their_standing(thread: SeenThread) -> list[SeenOffer]:
@@ -194,9 +187,5 @@ def is_outraged(turn: Turn, observation: Observation) -> bool:
 def is_out_of_patience(thread: SeenThread, product: int, patience: float) -> bool:
     """Whether the other side has repeated itself on `product` longer than the party bears."""
     bears = round(scaled(patience, PATIENCE))
-    asks = [
-        offer.price_cents
-        for offer in thread.offers
-        if not offer.mine and offer.product == product
-    ]
+    asks = [offer.price_cents for offer in thread.offers if not offer.mine and offer.product == product]
     return len(asks) > bears and min(asks[-bears:]) >= min(asks[:-bears])

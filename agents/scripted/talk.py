@@ -211,9 +211,7 @@ def speak(*, observation: Observation, action: Action, chance: random.Random) ->
     return sentence.format(item=item)
 
 
-def situation(
-    observation: Observation, thread: SeenThread | None, action: Action
-) -> Situation:
+def situation(observation: Observation, thread: SeenThread | None, action: Action) -> Situation:
     """What the sentence for `action` goes with. Depends on that thread's visible past alone."""
     match action:
         case AcceptOffer():
