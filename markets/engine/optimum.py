@@ -503,7 +503,9 @@ def _best_prices(game: _Game, *, top: float) -> Array:
     starts = sorted(starts, key=game.revenue, reverse=True)[: 3 if joint.kinked else 1]
     found = [_refine(game, start) for start in starts]
     prices = max(found, key=game.revenue)
-    return np.round(prices, _decimals(joint))
+    rounded = np.round(prices, _decimals(joint))
+    kinks = joint.kinks[np.abs(joint.kinks - rounded[:, None]).argmin(axis=1)]
+    return np.where(np.abs(kinks - prices) < 1e-7 * joint.unit, kinks, rounded)
 
 
 def _decimals(joint: _Joint) -> int:
@@ -512,7 +514,7 @@ def _decimals(joint: _Joint) -> int:
 
 _DIGITS = 5
 """Prices are rounded to this many digits of the support's width: beyond it lies the optimiser's
-noise, which could differ between machines."""
+noise, which could differ between machines. A price at a kink stays there."""
 
 
 def _refine(game: _Game, prices: Array) -> Array:
@@ -541,6 +543,13 @@ def _starts(game: _Game, *, top: float) -> list[Array]:
     starts = [np.linspace(min(start, joint.high), bottom, turns + 1)[:-1] for start in tops if start > bottom]
     if not joint.kinked:
         return starts
+    grid = _grid(game)[::-1]
+    highest_below = (joint.below(grid) ** joint.buyers @ joint.weights).real
+    for power in (0.5, 1.0, 2.0):
+        levels = 1 - (np.arange(1, turns + 1) / turns) ** power * (1 - highest_below[0])
+        starts.append(np.interp(levels, highest_below, grid))
+    if len(set(game.visits.order)) == 1:
+        starts.append(_best_on_grid(game))
     ends = joint.kinks[(joint.kinks >= bottom) & (joint.kinks <= top)]
     for end in ends[:: max(1, len(ends) // 8)]:
         for last in range(1, min(joint.buyers, turns) + 1):
@@ -549,13 +558,33 @@ def _starts(game: _Game, *, top: float) -> list[Array]:
     return starts
 
 
+def _best_on_grid(game: _Game) -> Array:
+    """The best prices on a grid when one buyer has all the turns: dynamic programming over u."""
+    import numpy as np
+
+    joint, grid = game.joint, _grid(game)
+    refused = (joint.below(grid) * joint.certain ** (joint.buyers - 1) @ joint.weights).real
+    step = (grid - game.cost) * (np.append(1.0, refused)[:, None] - refused)
+    step[1:][np.tri(len(grid), k=-1, dtype=bool)] = -math.inf
+    ahead, choices = np.zeros(len(grid)), []
+    for _ in range(game.visits.turns):
+        worth = step + ahead
+        choices.append(worth.argmax(axis=1))
+        ahead = worth.max(axis=1)[1:]
+    prices, row = [], 0
+    for choice in reversed(choices):
+        prices.append(grid[choice[row]])
+        row = int(choice[row]) + 1
+    return np.array(prices)
+
+
 def _grid(game: _Game) -> Array:
-    """Points from the cost up, the kinks among them."""
+    """Falling points down to the cost, the kinks among them."""
     import numpy as np
 
     kinks = game.joint.kinks
     grid = _subdivide(kinks, max(2, min(24, 240 // len(kinks))))
-    return np.append(grid[grid > game.cost], max(game.cost, game.joint.low))
+    return np.unique(np.append(grid[grid > game.cost], max(game.cost, game.joint.low)))[::-1]
 
 
 def _climb(game: _Game, prices: Array) -> Array:
