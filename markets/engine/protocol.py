@@ -10,7 +10,7 @@ whenever a field, a tag or a meaning changes.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -340,13 +340,28 @@ def encode(value: object) -> bytes:
     return _encoder.encode(value)
 
 
-def log_sha256(logs: Sequence[Sequence[LogEntry]]) -> str:
+class LogHash:
+    """SHA-256 over the economic logs of negotiations that are added one by one."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, log: Sequence[LogEntry]) -> None:
+        """Take in the next log."""
+        self._digest.update(encode(log))
+        self._digest.update(b"\n")
+
+    def hexdigest(self) -> str:
+        """The hash so far."""
+        return self._digest.hexdigest()
+
+
+def log_sha256(logs: Iterable[Sequence[LogEntry]]) -> str:
     """Hash over the economic logs of several negotiations, in order; same play, same hash."""
-    digest = hashlib.sha256()
+    running = LogHash()
     for log in logs:
-        digest.update(encode(log))
-        digest.update(b"\n")
-    return digest.hexdigest()
+        running.add(log)
+    return running.hexdigest()
 
 
 def is_text(talk: str) -> bool:
