@@ -11,7 +11,7 @@ import difflib
 from functools import partial
 
 from agents.base import AgentSpec, Kind
-from agents.scripted import bargainers, buyers
+from agents.scripted import bargainers, buyers, catalogues, ladders, reference
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 
@@ -155,7 +155,116 @@ _BUYERS = (
     ),
 )
 
-_SPECS: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS)
+_LADDERS = (
+    AgentSpec(
+        slug="optimal-ladder",
+        title="Optimal ladder",
+        summary="Knows the odds: asks along the best falling prices there are for this market.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.BILATERAL, Family.MULTI_BUYER),
+        build=ladders.OptimalLadder,
+        source="Sequential posted prices with repeated visits (after Chawla et al. 2010), computed here.",
+    ),
+    AgentSpec(
+        slug="falling-ladder",
+        title="Falling prices",
+        summary="Starts high and lowers the price in equal steps, asking everybody in turn.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.BILATERAL, Family.MULTI_BUYER),
+        build=ladders.FallingLadder,
+        source="A Dutch sale in equal steps, round-robin.",
+    ),
+    AgentSpec(
+        slug="one-pass",
+        title="One pass",
+        summary="Makes each buyer one well-chosen offer and then takes the best bid, if any.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=ladders.OnePass,
+        source="Sequential posted prices (Chawla et al. 2010).",
+    ),
+    AgentSpec(
+        slug="explore-then-commit",
+        title="Explore, then commit",
+        summary="Tries every buyer once, then stays with the one that answered best.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=ladders.ExploreThenCommit,
+        source="Explore-then-commit from the bandit literature (Auer et al. 2002).",
+    ),
+    AgentSpec(
+        slug="chase-highest-bid",
+        title="Chase the highest bid",
+        summary="Always turns to whoever bids most right now.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=ladders.ChaseHighestBid,
+        source="The fixation of untrained models in arXiv 2607.05863, as a rule.",
+    ),
+    AgentSpec(
+        slug="all-on-one",
+        title="All on one",
+        summary="Picks one buyer and forgets about the others.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=ladders.AllOnOne,
+        source="The best ladder for one buyer; the baseline that ignores competition.",
+    ),
+)
+
+_CATALOGUE_SELLERS = (
+    AgentSpec(
+        slug="greedy",
+        title="Greedy seller",
+        summary="Goes after the pair of buyer and product with the most to gain, then the next.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=catalogues.Greedy,
+        source="Greedy matching as a Dutch sale over pairs; the baseline of arXiv 2609.33289 as a negotiator.",
+    ),
+    AgentSpec(
+        slug="serial",
+        title="Serial seller",
+        summary="Serves one buyer after the other with what that buyer likes best.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=catalogues.Serial,
+        source="Serial dictatorship with prices.",
+    ),
+    AgentSpec(
+        slug="random-match",
+        title="Random matching",
+        summary="Decides by lot who should get what, and bargains for just that.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=catalogues.RandomMatch,
+        source="Random matching with prices.",
+    ),
+)
+
+_REFERENCES = (
+    AgentSpec(
+        slug="oracle",
+        title="Oracle",
+        summary="Knows everybody's limits: a bound to measure against, not an opponent.",
+        kind=Kind.REFERENCE,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=reference.Oracle,
+        source="Full information.",
+    ),
+)
+
+_SPECS: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS, *_REFERENCES)
 _BY_SLUG = {spec.slug: spec for spec in _SPECS}
 _ALL_SLUGS = f"The agents are: {', '.join(_BY_SLUG)}."
 

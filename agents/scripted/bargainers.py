@@ -13,6 +13,7 @@ prior count as its top, and a buyer that is asked for far more than that leaves.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from agents.base import Turn
 from agents.scripted.situation import (
@@ -200,7 +201,7 @@ def best_ask(observation: Observation, thread: SeenThread) -> SeenOffer | None:
     )
 
 
-def least_addressed(threads: list[SeenThread]) -> SeenThread:
+def least_addressed(threads: Sequence[SeenThread]) -> SeenThread:
     """Round-robin: the thread with the fewest own messages, the lowest number first."""
     return min(threads, key=lambda thread: (thread.my_messages, thread.buyer))
 

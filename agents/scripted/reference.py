@@ -1,0 +1,92 @@
+"""Policies that know what no player can know: bounds to measure against.
+
+Here: the oracle. Not here: anything that may sit opposite a person.
+
+Contract: reference policies get the whole scenario through `Turn.scenario`; without it they raise.
+Their moves keep to the rules and to their own reservation value like everybody's.
+"""
+
+from agents.base import Turn
+from agents.scripted.bargainers import Scripted, best_ask, refuse_or_leave
+from agents.scripted.ladders import best_bid
+from agents.scripted.situation import clock, unanswerable
+from markets.engine import optimum
+from markets.engine.money import MAX_PRICE_CENTS, Cents
+from markets.engine.observation import SeenThread
+from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, Role
+from markets.engine.scenarios import Scenario
+from markets.engine.state import ThreadStatus
+
+
+class Oracle(Scripted):
+    """Names the other side's reservation value, to the best counterpart; leaves without gains.
+
+    A seller asks the buyers of the best assignment of what is left for their full values; a buyer
+    bids the cost of the product that gains most.
+    """
+
+    def decide(self, turn: Turn) -> Action:
+        scenario = turn.scenario
+        if scenario is None:
+            raise ValueError("The oracle needs the whole scenario.")
+        if turn.observation.role is Role.SELLER:
+            return self._decide_as_seller(turn, scenario)
+        return self._decide_as_buyer(turn, scenario)
+
+    def _decide_as_seller(self, turn: Turn, scenario: Scenario) -> Action:
+        observation = turn.observation
+        threads = [thread for thread in observation.threads if thread.my_move]
+        targets = self._targets(turn, scenario)
+        asked = [thread for thread in threads if thread.buyer in targets]
+        if not asked:
+            return Leave()
+        bid = best_bid(observation, threads)
+        if bid is not None:
+            product, value = targets.get(bid.thread.buyer, (bid.offer.product, MAX_PRICE_CENTS))
+            full = bid.offer.product == product and bid.offer.price_cents >= value
+            if full or clock(observation).at_end:
+                return AcceptOffer(buyer=bid.thread.buyer, offer_id=bid.offer.offer_id)
+        if unanswerable(observation):
+            return refuse_or_leave(threads[0])
+
+        def rank(thread: SeenThread) -> tuple[int, Cents]:
+            product, value = targets[thread.buyer]
+            return thread.my_messages, scenario.seller_values_cents[product] - value
+
+        thread = min(asked, key=rank)
+        product, value = targets[thread.buyer]
+        return MakeOffer(buyer=thread.buyer, product=product, price_cents=value)
+
+    def _targets(self, turn: Turn, scenario: Scenario) -> dict[int, tuple[int, Cents]]:
+        """(product, value) of each buyer in the best assignment of what is left."""
+        observation = turn.observation
+        surplus = [
+            [
+                value - cost if thread.status is ThreadStatus.OPEN else 0
+                for value, cost in zip(values, scenario.seller_values_cents, strict=True)
+            ]
+            for thread, values in zip(observation.threads, scenario.buyer_values_cents, strict=True)
+        ]
+        _, pairs = optimum.optimal_assignment(surplus=surplus, stock=[seen.units_left for seen in observation.products])
+        return {buyer + 1: (product, scenario.buyer_values_cents[buyer][product]) for buyer, product in pairs}
+
+    def _decide_as_buyer(self, turn: Turn, scenario: Scenario) -> Action:
+        observation = turn.observation
+        thread = observation.threads[0]
+        costs = scenario.seller_values_cents
+        gains = [
+            (observation.surplus_cents(product=product, price_cents=max(1, costs[product])), product)
+            for product, seen in enumerate(observation.products)
+            if seen.units_left
+        ]
+        gain, product = max(gains, default=(0, 0))
+        if gain <= 0:
+            return Leave()
+        ask = best_ask(observation, thread)
+        if ask is not None:
+            offered = observation.surplus_cents(product=ask.product, price_cents=ask.price_cents)
+            if offered >= gain or (offered >= 0 and clock(observation).at_end):
+                return AcceptOffer(offer_id=ask.offer_id)
+        if unanswerable(observation):
+            return refuse_or_leave(thread)
+        return MakeOffer(product=product, price_cents=max(1, costs[product]))
