@@ -253,7 +253,7 @@ def _search(labels: Sequence[Label], *, rows: int, width_px: int) -> tuple[Slot,
     return None if result is None else tuple(result)
 
 
-def axis_step_cents(span_cents: int, *, most_ticks: int = 4) -> int:
+def axis_step_cents(span_cents: int, *, most_ticks: int = 5) -> int:
     """The smallest of 1, 2, 2.5 or 5 times a power of ten cents with at most `most_ticks` steps."""
     power = 1
     while True:
@@ -302,10 +302,8 @@ def price_line(
         for mark, slot in slots
     )
     leaders = [position(mark.cents) for mark, slot in slots if slot and mark.kind not in ABOVE]
-    ticks = tuple(
-        _tick(cents, x=position(cents), text=money(cents), leaders=leaders)
-        for cents in range(low, high + 1, step)
-    )
+    amounts = range(low, high + 1, step)
+    ticks = _ticks([(position(cents), money(cents)) for cents in amounts], leaders=leaders)
     return PriceLine(
         title=title,
         marks=placed,
@@ -388,16 +386,22 @@ def _placed(
     )
 
 
-def _tick(cents: int, *, x: float, text: str, leaders: Sequence[float]) -> Tick:
-    reach = (len(text) * CHARACTER_PX / 2 + 3) / REFERENCE_WIDTH_PX
-    anchor: Literal["start", "middle", "end"] = "middle"
-    left, right = x - reach, x + reach
-    if left < 0:
-        anchor, left, right = "start", x, x + 2 * reach
-    elif right > 1:
-        anchor, left, right = "end", x - 2 * reach, x
-    struck = any(left < leader < right for leader in leaders)
-    return Tick(x=_percent(x), text="" if struck else text, anchor=anchor)
+def _ticks(amounts: Sequence[tuple[float, str]], *, leaders: Sequence[float]) -> tuple[Tick, ...]:
+    """Ticks from left to right; a text that would touch another or be struck through is left out."""
+    ticks = []
+    free_from = 0.0
+    for x, text in amounts:
+        width = (len(text) * CHARACTER_PX + 6) / REFERENCE_WIDTH_PX
+        left = min(max(0.0, x - width / 2), 1 - width)
+        anchor: Literal["start", "middle", "end"] = (
+            "start" if left > x - width / 2 else "end" if left < x - width / 2 else "middle"
+        )
+        struck = any(left < leader < left + width for leader in leaders)
+        shown = left >= free_from and not struck
+        if shown:
+            free_from = left + width
+        ticks.append(Tick(x=_percent(x), text=text if shown else "", anchor=anchor))
+    return tuple(ticks)
 
 
 def _bands(

@@ -41,8 +41,8 @@
     current = to;
     range.value = String(to + 1);
     range.setAttribute("aria-valuetext", steps[to].querySelector(".step__heading").textContent);
-    back.disabled = to === 0;
-    next.disabled = to === steps.length - 1;
+    back.setAttribute("aria-disabled", String(to === 0));
+    next.setAttribute("aria-disabled", String(to === steps.length - 1));
     if (to === steps.length - 1) stop();
     if (focus && document.activeElement === document.body) next.focus();
   }

@@ -336,14 +336,14 @@
     const logs = item.thread ? [item.thread] : data.threads;
     for (const b of logs) {
       const log = document.getElementById(`log-${b}`);
-      if (!log || log.querySelector(`:scope > [data-seq="${item.seq}"]`)) continue;
+      if (!log || log.querySelector(`[data-seq="${item.seq}"]`)) continue;
       const made = document.createElement("template");
       made.innerHTML = item.html;
       const entry = made.content.firstElementChild;
       if (!entry) continue;
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
       entry.classList.add("event--fresh");
-      log.append(entry);
+      log.querySelector("[data-log-items]").append(entry);
       if (atEnd || entry.classList.contains("event--you")) scrollToEnd(log);
       hideTyping(b);
       if (several && b !== state.current && !entry.classList.contains("event--you")) tab(b)?.setAttribute("data-new", "");
@@ -351,6 +351,13 @@
   }
 
   const scrollToEnd = (log) => { log.scrollTop = log.scrollHeight; };
+
+  /* A log that shows its end keeps showing it when the offers under it grow. */
+  function keepEnd(log) {
+    let atEnd = true;
+    log.addEventListener("scroll", () => { atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40; }, { passive: true });
+    new ResizeObserver(() => { if (atEnd) scrollToEnd(log); }).observe(log);
+  }
 
   function places(panel) {
     const found = new Map();
@@ -943,11 +950,13 @@
   for (const b of data.threads) {
     prepareComposer(b);
     scrollToEnd(document.getElementById(`log-${b}`));
+    keepEnd(document.getElementById(`log-${b}`));
   }
   for (const dialog of document.querySelectorAll("dialog")) {
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   }
   if (several) setCurrent(state.current);
+  if (narrow.matches && document.querySelector(".card--many")) document.querySelector("[data-card-fold]").open = false;
   showSound();
   refreshComposers();
   refreshNotes();

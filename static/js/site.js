@@ -1,6 +1,7 @@
 /*
  * Loaded in the head of every page, before the style sheet paints: the stored choice of colours,
- * and, once the page is there, the menu and the colours button. Nothing else.
+ * and, once the page is there, the menu, the colours button, and the line under a select that says
+ * what the chosen option is. Nothing else.
  */
 (() => {
   "use strict";
@@ -39,6 +40,12 @@
         }
         show();
       });
+    }
+    for (const select of document.querySelectorAll("select[data-describe]")) {
+      const text = document.querySelector(select.dataset.describe);
+      const show = () => { text.textContent = select.selectedOptions[0]?.dataset.text ?? ""; };
+      select.addEventListener("change", show);
+      show();
     }
     const menu = document.querySelector("[data-menu-button]");
     const nav = document.getElementById("site-nav");
