@@ -426,8 +426,8 @@
     const box = document.getElementById("confirm-template").content.firstElementChild.cloneNode(true);
     const loses = entry.hasAttribute("data-loses");
     box.toggleAttribute("data-loss", loses);
-    box.querySelector("[data-confirm-text]").textContent = [loses ? words.confirmLoss : "", entry.dataset.sentence, words.confirmText].filter(Boolean).join(" ");
-    box.querySelector("[data-confirm-accept]").textContent = words.confirmButton.replace("%s", entry.dataset.price);
+    box.querySelector("[data-confirm-text]").textContent = [loses ? words.askLoss : "", entry.dataset.sentence, words.ask].filter(Boolean).join(" ");
+    box.querySelector("[data-confirm-accept]").textContent = words.askButton.replace("%s", entry.dataset.price);
     confirm = { box, thread: Number(section.dataset.threadSection), offer: Number(entry.dataset.offer), since: performance.now() };
     entry.classList.add("offer--asking");
     entry.append(box);
@@ -551,7 +551,7 @@
     const button = part(b, "send");
     const text = part(b, "send-text");
     button.disabled = pending(b) || !state.awaiting.has(b);
-    text.textContent = part(b, "price-input").value.trim() ? text.dataset.offer : text.dataset.say;
+    text.textContent = part(b, "price-input").value.trim() ? text.dataset.textOffer : text.dataset.textSay;
   }
 
   function refreshNotes() {
