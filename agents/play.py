@@ -5,7 +5,7 @@ breaks a rule is recorded as refused and costs its sender the message; nothing i
 repaired. Pure: the same scenario and agents give the same log in any process.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from agents.base import Agent, AgentSpec, Kind, Turn
@@ -54,8 +54,13 @@ def turn_for(state: State, party: Party, spec: AgentSpec) -> Turn:
     )
 
 
-def play(scenario: Scenario, seats: Mapping[Party, Seat]) -> Played:
-    """Play `scenario` to its end."""
+def play(
+    scenario: Scenario,
+    seats: Mapping[Party, Seat],
+    *,
+    words: Callable[[Action, Turn], Action] | None = None,
+) -> Played:
+    """Play `scenario` to its end; `words` puts each move into words where these are wanted."""
     state = initial(scenario)
     opening = rules.opening_events(state)
     for event in opening:
@@ -65,7 +70,10 @@ def play(scenario: Scenario, seats: Mapping[Party, Seat]) -> Played:
     while not state.ended:
         party = rules.parties_to_move(state)[0]
         sitting = seats[party]
-        action = sitting.agent.act(turn_for(state, party, sitting.spec))
+        turn = turn_for(state, party, sitting.spec)
+        action = sitting.agent.act(turn)
+        if words is not None:
+            action = words(action, turn)
         try:
             events, after = rules.step(state, party, action)
         except IllegalAction as refused:

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from agents.base import AgentSpec
+from agents.base import AgentSpec, Turn
 from agents.play import Played, Seat, play, seat
 from markets.engine import metrics
-from markets.engine.protocol import SELLER, LogHash, Party, Role, buyer_party
+from markets.engine.protocol import SELLER, Action, LogHash, Party, Role, buyer_party
 from markets.engine.scenarios import Family, ProductFacts, Recipe, Scenario, sample
 from markets.engine.seeds import derive_seed
 
@@ -60,10 +60,14 @@ def simulate(
     buyers: Sequence[AgentSpec],
     episodes: int,
     seed: int,
+    words: Callable[[Action, Turn], Action] | None = None,
 ) -> Iterator[Game]:
-    """Play `episodes` negotiations one by one. Raises `SeatError` at once."""
+    """Play `episodes` negotiations one by one. Raises `SeatError` at once.
+
+    `words` puts moves into words where the games are kept; it changes no move.
+    """
     seats = seats_for(family=recipe.family, buyers_n=recipe.buyers, seller=seller, buyers=buyers)
-    return _games(recipe, pool, seats, episodes, seed)
+    return _games(recipe, pool, seats, episodes, seed, words)
 
 
 def _games(
@@ -72,10 +76,11 @@ def _games(
     seats: Mapping[Party, Seat],
     episodes: int,
     seed: int,
+    words: Callable[[Action, Turn], Action] | None,
 ) -> Iterator[Game]:
     for k in range(episodes):
         scenario = sample(recipe, pool, derive_seed("episode", seed, k))
-        yield scenario, play(scenario, seats)
+        yield scenario, play(scenario, seats, words=words)
 
 
 class Report:

@@ -13,14 +13,13 @@ import socket
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import msgspec
 from django.db.models import F, Q
 from django.utils import timezone
 
 from agents import registry
-from agents.base import AgentSpec, Turn, default_act
+from agents.base import AgentSpec, default_act
 from agents.play import turn_for
-from agents.scripted.talk import speak
+from agents.words import with_words
 from markets import event_log, services
 from markets.engine.observation import observe
 from markets.engine.protocol import Action, Party
@@ -62,14 +61,6 @@ def think(state: State, party: Party, spec: AgentSpec) -> Action:
     """The agent's move with its words."""
     turn = turn_for(state, party, spec)
     return with_words(spec.build().act(turn), turn)
-
-
-def with_words(action: Action, turn: Turn) -> Action:
-    """The same move, put into words by templates where the agent wrote none."""
-    if action.talk:
-        return action
-    words = speak(observation=turn.observation, action=action, chance=turn.words)
-    return msgspec.structs.replace(action, talk=words)
 
 
 def sweep(now: datetime) -> int:

@@ -6,7 +6,9 @@ something that needs one, never by looking at a page.
 
 import random
 import secrets
+from importlib import import_module
 
+from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import IntegrityError, transaction
 
@@ -24,6 +26,12 @@ _SECOND = (
     "Ibis Jackdaw Kestrel Kite Lapwing Lark Linnet Lynx Magpie Marten Merlin Newt Otter Owl Plover "
     "Puffin Quail Raven Robin Siskin Sparrow Stoat Stork Swallow Tern Thrush Vole Wagtail Wren"
 ).split()
+
+
+def stored_session(session_key: str | None) -> SessionBase:
+    """The session as it is stored now; an empty one after log-out or expiry."""
+    store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
+    return store(session_key)
 
 
 def participant_of(session: SessionBase) -> Participant | None:

@@ -240,3 +240,18 @@ def running_room(participant: Participant) -> Seat | None:
         .order_by("-room_id")
         .first()
     )
+
+
+def episodes_for_export(*, scope: str, market: Market | None = None) -> QuerySet[Episode]:
+    """Episodes that may be used under `scope`: open data alone, or also what is kept for research."""
+    scopes = ["public"] if scope == "public" else ["public", "research"]
+    episodes = Episode.objects.filter(consent_scope__in=scopes)
+    if market is not None:
+        episodes = episodes.filter(market__slug=market.slug)
+    return episodes.select_related("market").prefetch_related("seats", "texts")
+
+
+def count_episodes(*, market: Market | None = None) -> int:
+    """How many episodes there are, whatever their scope."""
+    episodes = Episode.objects.all()
+    return (episodes if market is None else episodes.filter(market__slug=market.slug)).count()

@@ -1,6 +1,21 @@
 """Addresses of the market and room pages, and of the room socket."""
 
-from typing import Any
+from django.urls import path
 
-urlpatterns: list[Any] = []
-websocket_urlpatterns: list[Any] = []
+from markets import views
+from markets.consumers import RoomConsumer
+
+urlpatterns = [
+    path("markets/", views.market_list, name="market-list"),
+    path("lobby/", views.lobby, name="lobby"),
+    path("history/", views.history, name="history"),
+    path("rooms/<str:public_id>/", views.room, name="room"),
+    path("rooms/<str:public_id>/view.json", views.room_view, name="room-view"),
+    path("rooms/<str:public_id>/act/", views.room_act, name="room-act"),
+    path("rooms/<str:public_id>/result/", views.room_result, name="room-result"),
+    path("rooms/<str:public_id>/consent/", views.room_consent, name="room-consent"),
+    path("rooms/<str:public_id>/replay/", views.room_replay, name="room-replay"),
+    path("rooms/<str:public_id>/record.json", views.room_record, name="room-record"),
+    path("rooms/<str:public_id>/join/<str:token>/", views.room_join, name="room-join"),
+]
+websocket_urlpatterns = [path("ws/rooms/<str:public_id>/", RoomConsumer.as_asgi())]

@@ -3,9 +3,16 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from negotiation_site import health
+from negotiation_site import health, views
 
 urlpatterns = [
+    path("", views.home, name="home"),
+    path("markets/<slug:slug>/", views.market, name="market"),
+    path("markets/<slug:slug>/play/", views.play, name="play"),
+    path("rooms/<str:public_id>/rematch/", views.rematch, name="room-rematch"),
+    path("agents/", views.agents, name="agents"),
+    path("glossary/", views.glossary_page, name="glossary"),
+    path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("admin/", admin.site.urls),

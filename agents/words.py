@@ -1,0 +1,15 @@
+"""Puts a move into words where its agent wrote none. Pure; templates live in `scripted.talk`."""
+
+import msgspec
+
+from agents.base import Turn
+from agents.scripted.talk import speak
+from markets.engine.protocol import Action
+
+
+def with_words(action: Action, turn: Turn) -> Action:
+    """The same move with talk; what is said never changes what is done."""
+    if action.talk:
+        return action
+    words = speak(observation=turn.observation, action=action, chance=turn.words)
+    return msgspec.structs.replace(action, talk=words)

@@ -1,0 +1,174 @@
+"""Django's admin for markets, rooms and records. What is a record is read only here."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from markets import episodes
+from markets.models import (
+    AgentTurn,
+    Catalogue,
+    Episode,
+    EpisodeSeat,
+    EpisodeText,
+    Market,
+    Participant,
+    Product,
+    Room,
+    RoomEvent,
+    Seat,
+    Utterance,
+)
+
+
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Rows that are written by the game alone."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
+    extra = 0
+    can_delete = False
+    show_change_link = True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Catalogue)
+class CatalogueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["slug", "name", "source", "products", "created_at"]
+    search_fields = ["slug", "name"]
+
+    @admin.display(description="products")
+    def products(self, catalogue: Catalogue) -> int:
+        return catalogue.products.count()
+
+
+@admin.register(Product)
+class ProductAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ["title", "catalogue", "category", "list_price_cents", "lowest_price_cents", "stock"]
+    list_filter = ["catalogue", "category"]
+    search_fields = ["title", "sku", "text"]
+
+
+@admin.register(Market)
+class MarketAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """A version's rules are fixed; name, summary, waits and listing may change."""
+
+    list_display = ["slug", "version", "name", "family", "catalogue", "is_listed"]
+    list_filter = ["family", "is_listed", "catalogue"]
+    search_fields = ["slug", "name", "summary"]
+    readonly_fields = ["slug", "version", "family", "mechanism", "catalogue", "category", "recipe"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+class SeatInline(ReadOnlyInline):
+    model = Seat
+    fields = ["party", "kind", "participant", "agent_slug", "consent_scope", "deadline_at", "last_seen_at"]
+    readonly_fields = fields
+
+
+class RoomEventInline(ReadOnlyInline):
+    model = RoomEvent
+    fields = ["n", "at_ms", "party", "event"]
+    readonly_fields = fields
+
+
+@admin.register(Room)
+class RoomAdmin(ReadOnly):
+    list_display = ["public_id", "market", "status", "version", "created_at", "ended_at"]
+    list_filter = ["status", "market"]
+    search_fields = ["public_id", "seats__participant__pseudonym"]
+    date_hierarchy = "created_at"
+    inlines = [SeatInline, RoomEventInline]
+
+
+@admin.register(Seat)
+class SeatAdmin(ReadOnly):
+    list_display = ["room", "party", "kind", "participant", "agent_slug", "consent_scope"]
+    list_filter = ["kind", "role", "consent_scope"]
+    search_fields = ["room__public_id", "participant__pseudonym", "agent_slug"]
+    exclude = ["join_token"]
+
+
+@admin.register(RoomEvent)
+class RoomEventAdmin(ReadOnly):
+    list_display = ["room", "n", "party", "event", "created_at"]
+    search_fields = ["room__public_id"]
+
+
+@admin.register(Utterance)
+class UtteranceAdmin(ReadOnly):
+    list_display = ["room", "n", "party", "talk"]
+    search_fields = ["room__public_id", "talk"]
+
+
+@admin.register(AgentTurn)
+class AgentTurnAdmin(ReadOnly):
+    list_display = ["room", "party", "position", "state", "attempts", "due_at", "error"]
+    list_filter = ["state"]
+    search_fields = ["room__public_id", "error"]
+
+
+@admin.register(Participant)
+class ParticipantAdmin(ReadOnly):
+    list_display = ["pseudonym", "created_at", "games"]
+    search_fields = ["pseudonym"]
+
+    @admin.display(description="games")
+    def games(self, participant: Participant) -> int:
+        return participant.seats.count()
+
+
+class EpisodeSeatInline(ReadOnlyInline):
+    model = EpisodeSeat
+    fields = ["party", "kind", "participant", "agent_slug", "surplus_cents", "surplus_share"]
+    readonly_fields = fields
+
+
+class EpisodeTextInline(ReadOnlyInline):
+    model = EpisodeText
+    fields = ["n", "party", "talk", "thought"]
+    readonly_fields = fields
+
+
+@admin.register(Episode)
+class EpisodeAdmin(ReadOnly):
+    list_display = ["public_id", "market", "source", "end_reason", "deals", "seller_share", "consent_scope"]
+    list_filter = ["source", "family", "market", "end_reason", "consent_scope"]
+    search_fields = ["public_id", "seats__agent_slug", "seats__participant__pseudonym"]
+    date_hierarchy = "created_at"
+    inlines = [EpisodeSeatInline, EpisodeTextInline]
+    readonly_fields = ["record_is_valid"]
+
+    @admin.display(boolean=True, description="hash fits and log replays")
+    def record_is_valid(self, episode: Episode) -> bool:
+        return episodes.verify(episode)
+
+
+@admin.register(EpisodeSeat)
+class EpisodeSeatAdmin(ReadOnly):
+    list_display = ["episode", "party", "kind", "agent_slug", "surplus_cents", "surplus_share"]
+    list_filter = ["role", "kind", "agent_slug"]
+    search_fields = ["episode__public_id", "agent_slug"]
+
+
+@admin.register(EpisodeText)
+class EpisodeTextAdmin(ReadOnly):
+    list_display = ["episode", "n", "party", "talk"]
+    search_fields = ["episode__public_id", "talk"]

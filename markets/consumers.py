@@ -1,0 +1,194 @@
+"""The room socket: one consumer per open page of one seat.
+
+Frames come in, are decoded strictly and answered; when the room's version changes every consumer
+sends its own seat what that seat may see. The database is the truth: a nudge may be lost, so the
+consumer looks for itself every `HEAL_S` seconds, and a client that notices a gap asks again.
+"""
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from markets import identity, room_frames, services, wire
+from markets.links import origin_of_socket
+from markets.models import Seat
+from markets.selectors import fresh_seat_view, seat_of
+from markets.services import RoomError
+
+HEAL_S = 15.0
+MAX_FRAMES_PER_10_S = 120
+"""A person types, a script floods: more frames than this and the socket is told to slow down."""
+
+CLOSE_STRANGER = 4403
+
+
+class RoomConsumer(AsyncWebsocketConsumer):
+    """One page at one seat."""
+
+    seat: Seat
+    group: str = ""
+    seq: int = 0
+    """Last seat event that this page has been sent."""
+    stamp: object = None
+    """What the page was last sent, so that a heartbeat sends nothing new."""
+
+    async def connect(self) -> None:
+        public_id = self.scope["url_route"]["kwargs"]["public_id"]
+        seat = await database_sync_to_async(_find_seat)(public_id, self.scope["session"])
+        await self.accept()
+        if seat is None:
+            await self._send(
+                wire.error("not_seated", _("You do not sit in this room. Ask for a link to join."))
+            )
+            await self.close(CLOSE_STRANGER)
+            return
+        self.seat = seat
+        self.seq = _last_seen(self.scope.get("query_string", b""))
+        self.origin = origin_of_socket(
+            scheme=self.scope.get("scheme", "ws"), headers=self.scope["headers"]
+        )
+        self._recent: list[float] = []
+        self._sending = asyncio.Lock()
+        self.group = services.group_of(public_id)
+        await self.channel_layer.group_add(self.group, self.channel_name)
+        await database_sync_to_async(services.touch_seat)(seat=seat)
+        await self._send_view(always=True)
+        self._healer = asyncio.create_task(self._heal())
+
+    async def disconnect(self, code: int) -> None:
+        if self.group:
+            self._healer.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._healer
+            await self.channel_layer.group_discard(self.group, self.channel_name)
+
+    async def receive(
+        self, text_data: str | None = None, bytes_data: bytes | None = None
+    ) -> None:
+        if not self.group:
+            return
+        if text_data is None:
+            await self._send(wire.error("not_text", _("This room reads text frames only.")))
+            return
+        if self._too_many():
+            await self._send(wire.error("too_many", _("Slow down a little, then try again.")))
+            return
+        try:
+            frame = wire.decode(text_data)
+        except wire.BadFrame as error:
+            await self._send(wire.error("bad_frame", str(error)))
+            return
+        if isinstance(frame, wire.Typing):
+            await self._tell_typing(frame)
+            return
+        now = timezone.now()
+        try:
+            reply = await database_sync_to_async(_answer)(
+                self.seat.pk, self.scope["session"].session_key, frame, self.origin, now
+            )
+        except RoomError as error:
+            await self._send(wire.error(error.code, error.sentence))
+            await self.close(CLOSE_STRANGER)
+            return
+        if isinstance(frame, wire.Act):
+            await self._send_view()
+        if reply is not None:
+            if reply["type"] == "view":
+                self.seq = reply["seq"]
+            await self._send(reply)
+
+    async def room_nudge(self, event: dict[str, Any]) -> None:
+        """The room has a new version."""
+        await self._send_view()
+
+    async def room_typing(self, event: dict[str, Any]) -> None:
+        """Somebody is writing; told to the other side of that thread only."""
+        mine = self.seat.role
+        if event["role"] == mine:
+            return
+        if mine == "buyer" and event["buyer"] != _buyer_number(self.seat):
+            return
+        thread = event["buyer"] if mine == "seller" else 1
+        await self._send({"type": "typing", "thread": thread})
+
+    async def _tell_typing(self, frame: wire.Typing) -> None:
+        if self.seat.role == "buyer":
+            buyer = _buyer_number(self.seat)
+        else:
+            buyer = frame.buyer or 1
+        with suppress(OSError):
+            await self.channel_layer.group_send(
+                self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
+            )
+
+    async def _send_view(self, *, always: bool = False) -> None:
+        async with self._sending:
+            found = await database_sync_to_async(_view_frame)(
+                self.seat.pk, self.seq, self.origin
+            )
+            if found is None:
+                await self.close(CLOSE_STRANGER)
+                return
+            stamp = (found["seq"], found["ended"], found["panels"])
+            if always or stamp != self.stamp:
+                self.stamp, self.seq = stamp, found["seq"]
+                await self._send(found)
+
+    async def _heal(self) -> None:
+        while True:
+            await asyncio.sleep(HEAL_S)
+            await self._send_view()
+
+    def _too_many(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        self._recent = [moment for moment in self._recent if now - moment < 10] + [now]
+        return len(self._recent) > MAX_FRAMES_PER_10_S
+
+    async def _send(self, frame: dict[str, Any]) -> None:
+        await self.send(text_data=msgspec.json.encode(frame).decode())
+
+
+def _find_seat(public_id: str, session: Any) -> Seat | None:
+    return seat_of(public_id=public_id, participant=identity.participant_of(session))
+
+
+def _answer(
+    seat_id: int,
+    session_key: str | None,
+    frame: wire.ClientFrame,
+    origin: str,
+    now: datetime,
+) -> dict[str, Any] | None:
+    """Look the person up again: a socket outlives a session."""
+    participant = identity.participant_of(identity.stored_session(session_key))
+    seat = Seat.objects.select_related("room__market").filter(pk=seat_id).first()
+    if seat is None or participant is None or seat.participant_id != participant.pk:
+        raise RoomError("not_seated", _("You do not sit in this room any more."))
+    return room_frames.answer(seat, frame, origin=origin, now=now)
+
+
+def _view_frame(seat_id: int, after: int, origin: str) -> dict[str, Any] | None:
+    view = fresh_seat_view(seat_id)
+    if view is None:
+        return None
+    return wire.view_frame(view, after=after, origin=origin, now=timezone.now())
+
+
+def _buyer_number(seat: Seat) -> int:
+    return int(seat.party.removeprefix("buyer-"))
+
+
+def _last_seen(query: bytes) -> int:
+    """`?after=n` of the address, 0 where it is missing or no number."""
+    for part in query.decode("ascii", "ignore").split("&"):
+        name, _sep, value = part.partition("=")
+        if name == "after" and value.isdigit() and len(value) < 10:
+            return int(value)
+    return 0

@@ -1,0 +1,110 @@
+"""Episodes as data: the JSON record of one, and raw formats of many.
+
+`record` is the one place that turns a stored episode into a public structure; the download of a
+room and `export_episodes` both use it. People are pseudonyms or nothing; thoughts are left out
+unless asked for. What a person consented to is checked by whoever selects the episodes.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+
+from markets.engine import metrics
+from markets.engine.protocol import decode_log, encode
+from markets.engine.scenarios import decode_scenario
+from markets.models import Episode
+
+SCHEMA_VERSION = "1"
+
+
+def record(
+    episode: Episode, *, hears: set[int] | None = None, with_thoughts: bool = False
+) -> dict[str, Any]:
+    """One episode as plain data.
+
+    `hears` limits the words to events with these numbers (what one seat was told); None gives all.
+    """
+    scenario = decode_scenario(episode.scenario)
+    outcome = metrics.outcome(scenario, decode_log(episode.log))
+    texts = [
+        text for text in episode.texts.all() if hears is None or text.n in hears
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "episode": episode.public_id,
+        "source": episode.source,
+        "market": episode.market.slug,
+        "market_version": episode.market.version,
+        "protocol_version": episode.protocol_version,
+        "record_sha256": episode.record_sha256,
+        "ended_at": episode.created_at.isoformat(),
+        "consent_scope": episode.consent_scope,
+        "scenario": json.loads(episode.scenario),
+        "seats": [
+            {
+                "party": seat.party,
+                "role": seat.role,
+                "kind": seat.kind,
+                "agent": seat.agent_slug or None,
+                "agent_version": seat.agent_version or None,
+                "surplus_cents": seat.surplus_cents,
+                "surplus_share": seat.surplus_share,
+            }
+            for seat in episode.seats.all()
+        ],
+        "events": json.loads(episode.log),
+        "texts": [
+            {"n": text.n, "party": text.party, "talk": text.talk}
+            | ({"thought": text.thought} if with_thoughts else {})
+            for text in texts
+        ],
+        "outcome": json.loads(encode(outcome))
+        | {
+            "seller_share": outcome.seller_share,
+            "allocation_quality": outcome.allocation_quality,
+        },
+    }
+
+
+@dataclass(frozen=True)
+class Written:
+    """A finished file."""
+
+    path: Path
+    count: int
+    sha256: str
+
+
+class ExportError(ValueError):
+    """An export that cannot be made; the sentence says why."""
+
+
+def write_jsonl(episodes: QuerySet[Episode], folder: Path) -> Written:
+    """One episode a line, in `folder`/episodes.jsonl, oldest first.
+
+    Written beside and moved into place, so that no half file looks whole. Raises `ExportError` when
+    the number of lines is not the number of episodes.
+    """
+    path, draft = folder / "episodes.jsonl", folder / ".episodes.jsonl.part"
+    expected, count, digest = episodes.count(), 0, hashlib.sha256()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            for episode in episodes.order_by("id").iterator(chunk_size=500):
+                line = json.dumps(record(episode), ensure_ascii=False, separators=(",", ":")) + "\n"
+                encoded = line.encode("utf-8", "replace")
+                file.write(encoded)
+                digest.update(encoded)
+                count += 1
+        if count != expected:
+            raise ExportError(f"{count} of {expected} episodes were read; run the export again.")
+        draft.replace(path)
+    except OSError as error:
+        raise ExportError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return Written(path, count, digest.hexdigest())

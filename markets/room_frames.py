@@ -1,0 +1,110 @@
+"""What a room answers to a client's frame, whichever way the frame came.
+
+The socket (`consumers`) and the page's fallback without a socket (`views`) both call `answer`, so
+that a move means the same on either way. Every frame gets an answer; a refusal carries a code and a
+sentence and has changed nothing.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from django.utils.translation import gettext as _
+
+from markets import room_page, services, wire
+from markets.engine.money import AmountError, find_prices, format_amount, format_plain, parse_amount
+from markets.engine.protocol import IllegalAction, Role
+from markets.models import Seat
+from markets.refusals import refusal_sentence
+from markets.selectors import SeatView, fresh_seat_view
+from markets.services import RoomError
+
+
+def answer(
+    seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime
+) -> dict[str, Any] | None:
+    """The frame to send back; None where there is nothing to say."""
+    match frame:
+        case wire.Act():
+            return _act(seat, frame, now)
+        case wire.Preview():
+            return _preview(_view(seat), frame)
+        case wire.ReadPrice():
+            return _read_price(_view(seat), frame)
+        case wire.Resync():
+            return wire.view_frame(_view(seat), after=frame.after, origin=origin, now=now)
+        case wire.Ping():
+            services.touch_seat(seat=seat, now=now)
+            return {"type": "pong"}
+        case wire.Typing():
+            return None
+
+
+def _view(seat: Seat) -> SeatView:
+    view = fresh_seat_view(seat.pk)
+    if view is None:
+        raise RoomError("not_seated", _("You do not sit in this room any more."))
+    return view
+
+
+def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
+    move = frame.client_move_id
+    currency = _view(seat).observation.currency
+    try:
+        action = wire.to_action(_own_thread(seat, frame.action), currency=currency)
+        accepted = services.submit_action(
+            room=seat.room,
+            seat=seat,
+            action=action,
+            client_move_id=move,
+            seen_seq=frame.seen,
+            now=now,
+        )
+    except AmountError as error:
+        return wire.refused(move, error.code.value, error.sentence)
+    except IllegalAction as error:
+        return wire.refused(move, error.code.value, refusal_sentence(error.code))
+    except RoomError as error:
+        return wire.refused(move, error.code, error.sentence)
+    seq = _view(seat).seq
+    return {
+        "type": "ack",
+        "client_move_id": move,
+        "seq": seq,
+        "repeated": accepted.repeated,
+    }
+
+
+def _own_thread(seat: Seat, action: wire.ActionWire) -> wire.ActionWire:
+    """A buyer's page calls its only thread 1; the rules know it by the buyer's own number."""
+    if seat.role == Role.BUYER.value and getattr(action, "buyer", 0) == 1:
+        return msgspec.structs.replace(action, buyer=0)
+    return action
+
+
+def _preview(view: SeatView, frame: wire.Preview) -> dict[str, Any]:
+    reply: dict[str, Any] = {"type": "preview", "id": frame.id}
+    observation = view.observation
+    if not 0 <= frame.product < len(observation.products):
+        return reply | {"ok": False, "surplus_cents": None, "sentence": ""}
+    try:
+        price_cents = parse_amount(frame.price, currency=observation.currency)
+    except AmountError as error:
+        return reply | {"ok": False, "surplus_cents": None, "sentence": error.sentence}
+    return reply | {
+        "ok": True,
+        "surplus_cents": observation.surplus_cents(product=frame.product, price_cents=price_cents),
+        "sentence": room_page.worth_sentence(
+            observation, product=frame.product, price_cents=price_cents
+        ),
+    }
+
+
+def _read_price(view: SeatView, frame: wire.ReadPrice) -> dict[str, Any]:
+    currency = view.observation.currency
+    cents = find_prices(frame.text[: wire.MAX_FRAME_CHARS], currency=currency).cents
+    reply: dict[str, Any] = {"type": "price_read", "id": frame.id}
+    if cents is None:
+        return reply | {"price": None, "label": None}
+    label = _("Make this an offer of %(price)s?") % {"price": format_amount(cents, currency)}
+    return reply | {"price": format_plain(cents), "label": label}

@@ -1,0 +1,272 @@
+"""Writes to catalogues and markets: importing products, defining a market.
+
+A market's version never changes: defining the same market again changes nothing, defining another
+one under its slug is refused.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_slug
+from django.db import transaction
+
+from markets.engine import priors, scenarios
+from markets.engine.protocol import Role, encode
+from markets.engine.scenarios import Alternating, Family, Recipe, SellerTurns
+from markets.importers import BadRow, ProductRow
+from markets.models import Catalogue, Market, Product
+
+COST_QUANTILES = 21
+"""Points of the public distribution of lowest over list price, minimum and maximum included."""
+
+DEFAULT_BUYERS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 3, Family.CATALOGUE: 3}
+DEFAULT_PRODUCTS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 1, Family.CATALOGUE: 3}
+DEFAULT_TURNS = {Family.BILATERAL: 6, Family.MULTI_BUYER: 8, Family.CATALOGUE: 12}
+DEFAULT_VALUES = {
+    Family.BILATERAL: "uniform:0.6:1.2",
+    Family.MULTI_BUYER: "bands",
+    Family.CATALOGUE: "bands",
+}
+
+
+class SetupError(ValueError):
+    """Something that cannot be set up; the sentence says what to change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarketSpec:
+    """A market as somebody asks for it; None takes the family's default."""
+
+    slug: str
+    family: str
+    catalogue: str | None = None
+    name: str = ""
+    summary: str = ""
+    category: str = ""
+    buyers: int | None = None
+    products: int | None = None
+    turns: int | None = None
+    stock: int = 1
+    cost: str | None = None
+    values: str | None = None
+    rho: float = 0.0
+    unit: str = "list"
+    opener: Role = Role.SELLER
+    regulated: tuple[Role, ...] = ()
+    seller_agent: str = "linear"
+    buyer_agents: str = "linear"
+    listed: bool = True
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did."""
+
+    catalogue: Catalogue
+    products: int
+    bad_rows: tuple[BadRow, ...]
+
+
+def import_catalogue(*, name: str, rows: Iterable[ProductRow | BadRow], source: str) -> Imported:
+    """Store a catalogue under the slug `name`; a product that is there already is brought up to date.
+
+    Bad rows are passed over and reported.
+    """
+    check_slug(name, what="A catalogue's name")
+    good: dict[str, ProductRow] = {}
+    bad: list[BadRow] = []
+    for row in rows:
+        if isinstance(row, BadRow):
+            bad.append(row)
+        else:
+            good[row.sku] = row
+    if not good:
+        reasons = " ".join(f"{row.path}:{row.line}: {row.reason}" for row in bad[:3])
+        raise SetupError(f"Nothing to import: no good row was found. {reasons}".strip())
+    with transaction.atomic():
+        catalogue, _created = Catalogue.objects.get_or_create(
+            slug=name, defaults={"name": name, "source": source}
+        )
+        Product.objects.bulk_create(
+            (_product(catalogue, row) for row in good.values()),
+            update_conflicts=True,
+            unique_fields=["catalogue", "sku"],
+            update_fields=[
+                "title",
+                "category",
+                "text",
+                "list_price_cents",
+                "lowest_price_cents",
+                "highest_price_cents",
+                "stock",
+            ],
+            batch_size=500,
+        )
+    return Imported(catalogue, len(good), tuple(bad))
+
+
+def _product(catalogue: Catalogue, row: ProductRow) -> Product:
+    return Product(
+        catalogue=catalogue,
+        sku=row.sku,
+        title=row.title,
+        category=row.category,
+        text=row.text,
+        list_price_cents=row.list_price_cents,
+        lowest_price_cents=row.lowest_price_cents,
+        highest_price_cents=row.highest_price_cents,
+        stock=row.stock,
+    )
+
+
+def create_market(spec: MarketSpec) -> Market:
+    """Define a market. Raises `SetupError`, `SpecError` or `RecipeError` with a sentence."""
+    check_slug(spec.slug, what="A market's slug")
+    catalogue = _catalogue(spec)
+    pool = _pool(catalogue, spec.category)
+    recipe = make_recipe(spec, pool=pool)
+    scenarios.check(recipe, pool_size=len(pool))
+    market = Market(
+        slug=spec.slug,
+        name=spec.name or spec.slug.replace("-", " ").capitalize(),
+        summary=spec.summary,
+        family=recipe.family.value,
+        mechanism=_mechanism_name(recipe),
+        catalogue=catalogue,
+        category=spec.category,
+        recipe=encode(recipe).decode(),
+        seller_agent=spec.seller_agent,
+        buyer_agents=spec.buyer_agents,
+        is_listed=spec.listed,
+    )
+    with transaction.atomic():
+        known = Market.objects.filter(slug=spec.slug).order_by("-version").first()
+        if known is None:
+            market.save()
+            return market
+    same = (known.recipe, known.catalogue_id, known.category)
+    if same == (market.recipe, market.catalogue_id, market.category):
+        return known
+    raise SetupError(
+        f"There is already a market {spec.slug!r} with other rules, and a market does not change; "
+        "choose another slug."
+    )
+
+
+def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
+    """The rule behind a spec. Raises `SetupError` or `SpecError`."""
+    try:
+        family = Family(spec.family)
+    except ValueError:
+        known = ", ".join(family.value for family in Family)
+        raise SetupError(f"There is no family {spec.family!r}; choose one of {known}.") from None
+    turns = DEFAULT_TURNS[family] if spec.turns is None else spec.turns
+    unit_is_money = _unit_is_money(spec.unit)
+    value_spec = priors.parse_value_spec(_values_text(spec, family, unit_is_money))
+    cost_spec = priors.parse_cost_spec(_cost_text(spec, has_pool=bool(pool)))
+    if isinstance(cost_spec, priors.LowestSpec):
+        if not pool:
+            raise SetupError(
+                "Costs can be the lowest price only where there is a catalogue; name one with "
+                "--catalogue, or give a cost such as constant:0."
+            )
+        cost_prior: priors.ValueSpec = _lowest_prior(pool, unit_is_money=unit_is_money)
+    else:
+        cost_prior = cost_spec
+    return Recipe(
+        family=family,
+        mechanism=Alternating(rounds=turns, opener=spec.opener)
+        if family is Family.BILATERAL
+        else SellerTurns(turns=turns),
+        buyers=DEFAULT_BUYERS[family] if spec.buyers is None else spec.buyers,
+        products=DEFAULT_PRODUCTS[family] if spec.products is None else spec.products,
+        stock=spec.stock,
+        value_spec=value_spec,
+        cost_spec=cost_spec,
+        cost_prior=cost_prior,
+        rho=spec.rho,
+        unit_is_money=unit_is_money,
+        regulated=spec.regulated,
+    )
+
+
+def turns_of(recipe: Recipe) -> int:
+    """Rounds of an alternating market, messages of the seller otherwise."""
+    mechanism = recipe.mechanism
+    return mechanism.rounds if isinstance(mechanism, Alternating) else mechanism.turns
+
+
+def check_slug(slug: str, *, what: str) -> None:
+    """Raise `SetupError` unless `slug` can stand in an address."""
+    try:
+        validate_slug(slug)
+    except ValidationError:
+        raise SetupError(
+            f"{what} has letters, digits, hyphens and underscores only, not {slug!r}."
+        ) from None
+    if len(slug) > 50:
+        raise SetupError(f"{what} has at most 50 characters.")
+
+
+def _catalogue(spec: MarketSpec) -> Catalogue | None:
+    if spec.catalogue is None:
+        if _unit_is_money(spec.unit):
+            return None
+        raise SetupError("A market needs a --catalogue, unless its values are in money (--unit money).")
+    catalogue = Catalogue.objects.filter(slug=spec.catalogue).first()
+    if catalogue is None:
+        known = ", ".join(Catalogue.objects.values_list("slug", flat=True)) or "none yet"
+        raise SetupError(f"There is no catalogue {spec.catalogue!r}; there is: {known}.")
+    return catalogue
+
+
+def _pool(catalogue: Catalogue | None, category: str) -> list[Product]:
+    if catalogue is None:
+        return []
+    products = Product.objects.filter(catalogue=catalogue).order_by("id")
+    if category:
+        products = products.filter(category=category)
+    pool = list(products)
+    if not pool:
+        raise SetupError(f"The catalogue {catalogue.slug!r} has no product of {category!r}.")
+    return pool
+
+
+def _unit_is_money(unit: str) -> bool:
+    if unit not in ("list", "money"):
+        raise SetupError(f"The unit is list or money, not {unit!r}.")
+    return unit == "money"
+
+
+def _values_text(spec: MarketSpec, family: Family, unit_is_money: bool) -> str:
+    if spec.values is not None:
+        return spec.values
+    if unit_is_money:
+        raise SetupError("With --unit money say what the values are, such as --values uniform:0:100.")
+    return DEFAULT_VALUES[family]
+
+
+def _cost_text(spec: MarketSpec, *, has_pool: bool) -> str:
+    if spec.cost is not None:
+        return spec.cost
+    return "lowest" if has_pool else "constant:0"
+
+
+def _lowest_prior(pool: list[Product], *, unit_is_money: bool) -> priors.EmpiricalSpec:
+    """The public distribution of the costs that are looked up: of lowest price over scale."""
+    ratios = sorted(
+        product.lowest_price_cents / (100 if unit_is_money else product.list_price_cents)
+        for product in pool
+    )
+    points = []
+    for step in range(COST_QUANTILES):
+        place = step / (COST_QUANTILES - 1) * (len(ratios) - 1)
+        left = int(place)
+        right = min(left + 1, len(ratios) - 1)
+        points.append(ratios[left] + (ratios[right] - ratios[left]) * (place - left))
+    return priors.EmpiricalSpec(quantiles=tuple(round(point, 6) for point in points))
+
+
+def _mechanism_name(recipe: Recipe) -> str:
+    return "alternating" if isinstance(recipe.mechanism, Alternating) else "seller_turns"

@@ -1,0 +1,241 @@
+"""The room socket's frames: what a client may send, strictly decoded, and what it is told.
+
+A frame from a client is one JSON object with a `type`; unknown types, unknown fields and wrong kinds
+of value are refused with a sentence. A price travels as the text that was typed and is read by
+`engine.money` alone. Frames to the client are built here from a seat's view, rendered with the same
+partials as the first paint.
+"""
+
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import msgspec
+from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
+
+from markets import room_page
+from markets.engine.money import parse_amount
+from markets.engine.protocol import (
+    AcceptOffer,
+    Action,
+    Leave,
+    MakeOffer,
+    RejectOffer,
+    Say,
+)
+from markets.selectors import SeatView
+
+MAX_FRAME_CHARS = 65_536
+
+
+class _Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class SayWire(_Frame, frozen=True, kw_only=True, tag="say"):
+    """Talk without an offer."""
+
+    buyer: int = 0
+    talk: str
+
+
+class MakeOfferWire(_Frame, frozen=True, kw_only=True, tag="make_offer"):
+    """An offer with the price as typed."""
+
+    buyer: int = 0
+    product: int = 0
+    price: str
+    talk: str = ""
+
+
+class AcceptOfferWire(_Frame, frozen=True, kw_only=True, tag="accept_offer"):
+    """Take a standing offer."""
+
+    buyer: int = 0
+    offer_id: int
+    talk: str = ""
+
+
+class RejectOfferWire(_Frame, frozen=True, kw_only=True, tag="reject_offer"):
+    """Turn a standing offer down."""
+
+    buyer: int = 0
+    offer_id: int
+    talk: str = ""
+
+
+class LeaveWire(_Frame, frozen=True, kw_only=True, tag="leave"):
+    """Walk away."""
+
+
+ActionWire: TypeAlias = SayWire | MakeOfferWire | AcceptOfferWire | RejectOfferWire | LeaveWire
+
+
+class Act(_Frame, frozen=True, kw_only=True, tag="act"):
+    """A move."""
+
+    client_move_id: str
+    seen: int | None = None
+    """Last seat event the sender had seen."""
+    action: ActionWire
+
+
+class Preview(_Frame, frozen=True, kw_only=True, tag="preview"):
+    """What would a deal at this price be worth to me?"""
+
+    id: int
+    buyer: int = 0
+    product: int = 0
+    price: str
+
+
+class ReadPrice(_Frame, frozen=True, kw_only=True, tag="read_price"):
+    """Is there a price in this talk?"""
+
+    id: int
+    buyer: int = 0
+    text: str
+
+
+class Typing(_Frame, frozen=True, kw_only=True, tag="typing"):
+    """I am writing in this thread."""
+
+    buyer: int | None = None
+
+
+class Resync(_Frame, frozen=True, kw_only=True, tag="resync"):
+    """Send me my events after this one."""
+
+    after: int
+
+
+class Ping(_Frame, frozen=True, kw_only=True, tag="ping"):
+    """Are you there?"""
+
+
+ClientFrame: TypeAlias = Act | Preview | ReadPrice | Typing | Resync | Ping
+
+_decoder = msgspec.json.Decoder(ClientFrame, strict=True)
+MAX_MOVE_ID_CHARS = 64
+
+
+class BadFrame(ValueError):
+    """Not a frame of ours; the sentence is for whoever sent it."""
+
+
+def decode(text: str) -> ClientFrame:
+    """Read one frame. Raises `BadFrame` with a sentence."""
+    if len(text) > MAX_FRAME_CHARS:
+        raise BadFrame(_("That message is too large."))
+    try:
+        frame = _decoder.decode(text.encode("utf-8"))
+    except UnicodeEncodeError as error:
+        raise BadFrame(_("That message holds half a character; type it again.")) from error
+    except msgspec.ValidationError as error:
+        raise BadFrame(_("That message is not one this room knows: %s.") % error) from error
+    except msgspec.DecodeError as error:
+        raise BadFrame(_("That message is not readable JSON.")) from error
+    if isinstance(frame, Act) and not 1 <= len(frame.client_move_id) <= MAX_MOVE_ID_CHARS:
+        raise BadFrame(_("A move needs an identifier of 1 to 64 characters."))
+    return frame
+
+
+def to_action(wire: ActionWire, *, currency: str) -> Action:
+    """The engine's action for what a person sent. Raises `AmountError` on an unreadable price."""
+    match wire:
+        case SayWire():
+            return Say(buyer=wire.buyer, talk=clean(wire.talk))
+        case MakeOfferWire():
+            return MakeOffer(
+                buyer=wire.buyer,
+                product=wire.product,
+                price_cents=parse_amount(wire.price, currency=currency),
+                talk=clean(wire.talk),
+            )
+        case AcceptOfferWire():
+            return AcceptOffer(buyer=wire.buyer, offer_id=wire.offer_id, talk=clean(wire.talk))
+        case RejectOfferWire():
+            return RejectOffer(buyer=wire.buyer, offer_id=wire.offer_id, talk=clean(wire.talk))
+        case LeaveWire():
+            return Leave()
+
+
+def clean(text: str) -> str:
+    """Talk as it is stored: no characters that a database or a reader cannot hold."""
+    return "".join(
+        character
+        for character in text.strip()
+        if character in "\n\t" or (character.isprintable() and not 0xD800 <= ord(character) < 0xE000)
+    )
+
+
+# --- To the client ----------------------------------------------------------------------------------
+
+
+def view_frame(view: SeatView, *, after: int, origin: str, now: datetime) -> dict[str, Any]:
+    """Everything that changed for a seat after its event number `after`."""
+    after = min(max(0, after), view.seq)
+    awaiting = room_page.awaiting(view)
+    return {
+        "type": "view",
+        "seq": view.seq,
+        "after": after,
+        "items": _items(view, after),
+        "panels": _panels(view, origin=origin, now=now),
+        "my_turn": bool(awaiting),
+        "awaiting": list(awaiting),
+        "ended": view.ended,
+        "deadline_at": room_page.deadline_at_ms(view),
+        "server_time": room_page.epoch_ms(now),
+        "status_line": room_page.status_bar(view).turn_text,
+    }
+
+
+def _items(view: SeatView, after: int) -> list[dict[str, Any]]:
+    """New events; thread 0 stands for every thread of a seller."""
+    items = []
+    for event in view.events[after:]:
+        thread = room_page.thread_number(view, event.thread)
+        item = room_page.event_item(view, event, thread=thread)
+        if item is not None:
+            html = render_to_string("markets/_event_item.html", {"item": item})
+            items.append({"seq": item.seq, "thread": thread, "html": html})
+    return items
+
+
+def _panels(view: SeatView, *, origin: str, now: datetime) -> dict[str, str]:
+    """Every replaceable part of the page, by element id."""
+    waiting = room_page.waiting(view, origin=origin, now=now)
+    panels = {
+        "panel-card": render_to_string(
+            "markets/_private_card.html", {"card": room_page.private_card(view)}
+        ),
+        "panel-status": render_to_string(
+            "markets/_status_bar.html", {"status": room_page.status_bar(view)}
+        ),
+        "panel-waiting": render_to_string("markets/_waiting.html", {"waiting": waiting}),
+    }
+    for thread in room_page.thread_panels(view):
+        context = {"thread": thread}
+        panels[f"panel-thread-{thread.thread}"] = render_to_string(
+            "markets/_thread_status.html", context
+        )
+        panels[f"panel-offers-{thread.thread}"] = render_to_string(
+            "markets/_standing_offers.html", context
+        )
+    return panels
+
+
+def error(code: str, sentence: str) -> dict[str, Any]:
+    """A frame that could not be used."""
+    return {"type": "error", "code": code, "sentence": sentence}
+
+
+def refused(client_move_id: str, code: str, sentence: str) -> dict[str, Any]:
+    """A move that changed nothing, and why."""
+    return {
+        "type": "refused",
+        "client_move_id": client_move_id,
+        "code": code,
+        "sentence": sentence,
+    }

@@ -1,0 +1,38 @@
+"""Makes the starter world: our catalogue and markets in every family. Idempotent."""
+
+from typing import Any
+
+from markets import setup
+from markets.models import Catalogue, Market
+from negotiation_site import seating
+from negotiation_site.contract import ContractCommand
+from negotiation_site.starter import catalogue, markets
+
+
+class Command(ContractCommand):
+    help = "Make the starter world. Running it again changes nothing that is there."
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        rows = catalogue.load()
+        known = Catalogue.objects.filter(slug=markets.CATALOGUE).first()
+        if known is None or known.products.count() != len(rows):
+            imported = setup.import_catalogue(
+                name=markets.CATALOGUE, rows=rows, source="Parley's own starter catalogue"
+            )
+            Catalogue.objects.filter(pk=imported.catalogue.pk).update(name="Starter catalogue")
+        made = []
+        for spec in markets.MARKETS:
+            seating.check_spec_agents(spec)
+            if not Market.objects.filter(slug=spec.slug).exists():
+                made.append(setup.create_market(spec).slug)
+        return {
+            "products": len(rows),
+            "markets": [spec.slug for spec in markets.MARKETS],
+            "created": made,
+        }
+
+    def describe(self, document: Any) -> str:
+        return (
+            f"The starter world has {document['products']} products and "
+            f"{len(document['markets'])} markets; {len(document['created'])} were made now."
+        )

@@ -1,0 +1,87 @@
+"""Plays negotiations between agents and prints what they came to."""
+
+from itertools import islice
+from typing import Any
+
+from django.core.management import CommandParser
+from django.db import transaction
+from django.utils import timezone
+
+from agents import registry, simulation
+from agents.words import with_words
+from markets import episodes, services
+from markets.engine.protocol import SELLER, buyer_party
+from markets.engine.scenarios import decode_recipe
+from markets.models import SeatKind
+from markets.setup import SetupError
+from negotiation_site.contract import ContractCommand, known_market, positive
+
+BATCH = 500
+"""Episodes stored in one transaction."""
+
+
+class Command(ContractCommand):
+    help = "Simulate negotiations. The same seed gives the same log, in any process."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--market", required=True)
+        parser.add_argument("--seller", required=True)
+        parser.add_argument(
+            "--buyers", required=True, help="one agent for every buyer, or one each, with commas"
+        )
+        parser.add_argument("--episodes", required=True, type=positive)
+        parser.add_argument("--seed", required=True, type=int)
+        parser.add_argument("--store", action="store_true", help="keep the episodes")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        market = known_market(options["market"])
+        seller = registry.get(options["seller"])
+        buyers = [registry.get(slug.strip()) for slug in options["buyers"].split(",")]
+        try:
+            played = simulation.simulate(
+                recipe=decode_recipe(market.recipe),
+                pool=services.market_pool(market),
+                seller=seller,
+                buyers=buyers,
+                episodes=options["episodes"],
+                seed=options["seed"],
+                words=with_words if options["store"] else None,
+            )
+            if options["store"]:
+                played = _stored(market, seller, buyers, played)
+            return simulation.report(played)
+        except simulation.SeatError as error:
+            raise SetupError(str(error)) from error
+
+
+def _stored(market: Any, seller: Any, buyers: Any, played: Any) -> Any:
+    """Pass episodes through and keep them, a batch at a time."""
+    specs = [seller, *buyers]
+    while batch := list(islice(played, BATCH)):
+        rows = []
+        for scenario, result in batch:
+            chairs = [SELLER, *(buyer_party(k) for k in range(1, scenario.buyers + 1))]
+            sitting = specs if len(specs) == len(chairs) else [seller, *buyers * scenario.buyers]
+            rows.append(
+                episodes.Simulated(
+                    scenario=scenario,
+                    log=result.log,
+                    sittings=tuple(
+                        episodes.Sitting(party, SeatKind.AGENT.value, spec.slug, spec.version)
+                        for party, spec in zip(chairs, sitting, strict=True)
+                    ),
+                    words=tuple(
+                        episodes.Words(n, _sender(result, n), action.talk, action.thought)
+                        for n, action in sorted(result.actions.items())
+                        if action.talk or action.thought
+                    ),
+                )
+            )
+        with transaction.atomic():
+            episodes.store_simulated(market, rows, now=timezone.now())
+        yield from batch
+
+
+def _sender(result: Any, n: int) -> str:
+    event = result.log[n - 1].event
+    return SELLER if event.by == "seller" else buyer_party(event.buyer)
