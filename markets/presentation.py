@@ -144,6 +144,8 @@ class PriceLine:
     """Height of the drawing in pixels; the width is the container's."""
     axis_y: int
     tick_y: int
+    span_cents: int
+    """Width of the axis in cents, so that a page can place the price being typed."""
     axis_text: str = ""
     """Unit of the axis where it is not plain from the labels ("price per item, US dollars")."""
 
@@ -159,8 +161,9 @@ MARK_ROOM_PX = 16
 TICK_ROOM_PX = 18
 FAR_FACTOR = 1.6
 """An offer further outside the core range than this many times its width is pinned to the edge."""
-SEARCH_LIMIT = 4000
-"""Positions tried per side of the axis before every label simply gets a row of its own."""
+SEARCH_LIMIT = 250
+"""Positions tried for each number of rows before a thin line may pass through a text."""
+SEARCH_ROWS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,73 +187,92 @@ class Slot:
 def lay_out(labels: Sequence[Label], *, width_px: int = REFERENCE_WIDTH_PX) -> tuple[Slot, ...]:
     """Give every label a row and an anchor so that no two texts overlap.
 
-    Prefers few rows, then centred text. Where it can, no thin line from a mark to a far row passes
-    through a text in a nearer row; when a crowded line leaves no such arrangement within
-    `SEARCH_LIMIT` tries, every label has a row of its own, which never overlaps. Texts stay inside
-    0..1 unless one is wider than the whole line. Slots come back in the order of `labels`.
+    Prefers few rows, then centred text, and an arrangement in which no thin line from a mark to a
+    far row passes through a text in a nearer row. A line so crowded that no such arrangement is
+    found within `SEARCH_LIMIT` tries is packed without that last wish. Texts stay inside 0..1
+    unless one is too wide for its place. Slots come back in the order of `labels`.
     """
-    for rows in range(1, len(labels) + 1):
-        found = _search(labels, rows=rows, width_px=width_px)
+    order = sorted(range(len(labels)), key=lambda index: (labels[index].x, index))
+    options = [_stretches(labels[index], width_px=width_px) for index in order]
+    places = [labels[index].x for index in order]
+    found: list[Slot] | None = None
+    for rows in range(1, min(SEARCH_ROWS, len(labels)) + 1):
+        found = _search(options, places, rows=rows, width_px=width_px)
         if found is not None:
-            return found
-    ordered = sorted(range(len(labels)), key=lambda index: (labels[index].x, index))
-    lanes = {index: len(labels) - 1 - position for position, index in enumerate(ordered)}
-    return tuple(
-        replace(_slots(label, width_px=width_px)[0], lane=lanes[index])
-        for index, label in enumerate(labels)
-    )
+            break
+    if found is None:
+        found = _pack(options, width_px=width_px)
+    slots = dict(zip(order, found, strict=True))
+    return tuple(slots[index] for index in range(len(labels)))
 
 
-def _slots(label: Label, *, width_px: int) -> list[Slot]:
-    """The possible stretches of one label, best first, all in row 0."""
+def _stretches(label: Label, *, width_px: int) -> list[Slot]:
+    """Where one label's text can lie in row 0, best first."""
     offset = LABEL_OFFSET_PX / width_px
     stretches: list[tuple[Literal["start", "middle", "end"], float]] = [
         ("middle", label.x - label.width / 2),
         ("start", label.x + offset),
         ("end", label.x - offset - label.width),
     ]
-    slots = [
-        Slot(lane=0, anchor=anchor, left=left, right=left + label.width)
-        for anchor, left in stretches
-    ]
+    slots = [Slot(lane=0, anchor=anchor, left=left, right=left + label.width) for anchor, left in stretches]
     inside = [slot for slot in slots if slot.left >= 0 and slot.right <= 1]
     return inside or [slots[1] if label.x < 0.5 else slots[2]]
 
 
-def _search(labels: Sequence[Label], *, rows: int, width_px: int) -> tuple[Slot, ...] | None:
+def _search(options: list[list[Slot]], places: list[float], *, rows: int, width_px: int) -> list[Slot] | None:
     """Depth-first search for an arrangement in `rows` rows; None when there is none in reach."""
     gap = LABEL_GAP_PX / width_px
     hair = 1 / width_px
-    candidates = [_slots(label, width_px=width_px) for label in labels]
+    placed: list[Slot] = []
     tries = 0
 
-    def clashes(index: int, slot: Slot, other_index: int, other: Slot) -> bool:
-        if slot.lane == other.lane:
-            return slot.left < other.right + gap and other.left < slot.right + gap
-        near, far_x = (slot, labels[other_index].x)
-        if other.lane < slot.lane:
-            near, far_x = (other, labels[index].x)
-        return near.left - hair < far_x < near.right + hair
+    def fits(x: float, slot: Slot, lane: int) -> bool:
+        for other, other_x in zip(placed, places, strict=False):
+            if lane == other.lane:
+                if slot.left < other.right + gap and other.left < slot.right + gap:
+                    return False
+            elif lane < other.lane:
+                if slot.left - hair < other_x < slot.right + hair:
+                    return False
+            elif other.left - hair < x < other.right + hair:
+                return False
+        return True
 
-    def place(index: int, placed: list[Slot]) -> list[Slot] | None:
+    def place(index: int) -> bool:
         nonlocal tries
-        if index == len(labels):
-            return placed
+        if index == len(options):
+            return True
         for lane in range(rows):
-            for candidate in candidates[index]:
+            for slot in options[index]:
                 tries += 1
                 if tries > SEARCH_LIMIT:
-                    return None
-                slot = replace(candidate, lane=lane)
-                if any(clashes(index, slot, at, other) for at, other in enumerate(placed)):
-                    continue
-                found = place(index + 1, [*placed, slot])
-                if found is not None:
-                    return found
-        return None
+                    return False
+                if fits(places[index], slot, lane):
+                    placed.append(replace(slot, lane=lane))
+                    if place(index + 1):
+                        return True
+                    placed.pop()
+        return False
 
-    result = place(0, [])
-    return None if result is None else tuple(result)
+    return placed if place(0) else None
+
+
+def _pack(options: list[list[Slot]], *, width_px: int) -> list[Slot]:
+    """Every label in the nearest row where its text touches no other; always succeeds."""
+    gap = LABEL_GAP_PX / width_px
+    placed: list[Slot] = []
+    for stretches in options:
+        free = (
+            replace(slot, lane=lane)
+            for lane in range(len(options))
+            for slot in stretches
+            if not any(
+                other.lane == lane and slot.left < other.right + gap and other.left < slot.right + gap
+                for other in placed
+            )
+        )
+        placed.append(next(free))
+    return placed
 
 
 def axis_step_cents(span_cents: int, *, most_ticks: int = 5) -> int:
@@ -312,6 +334,7 @@ def price_line(
         height=below_y + rows_below * LANE_PX + 2,
         axis_y=axis_y,
         tick_y=tick_y,
+        span_cents=span,
         axis_text=axis_text,
     )
 
@@ -333,9 +356,7 @@ def _axis_range(*, marks: Sequence[Mark], core: tuple[int, int] | None) -> tuple
     return low, max(high, low + 100)
 
 
-def _mark_slots(
-    marks: Sequence[Mark], *, position: Callable[[int], float]
-) -> list[tuple[Mark, Slot | None]]:
+def _mark_slots(marks: Sequence[Mark], *, position: Callable[[int], float]) -> list[tuple[Mark, Slot | None]]:
     """Every mark with the slot of its label, laid out on each side of the axis."""
     slots: dict[int, Slot] = {}
     for above in (True, False):
@@ -347,9 +368,7 @@ def _mark_slots(
         labels = [
             Label(
                 x=position(marks[index].cents),
-                width=(len(marks[index].label) + 1 + len(marks[index].money))
-                * CHARACTER_PX
-                / REFERENCE_WIDTH_PX,
+                width=(len(marks[index].label) + 1 + len(marks[index].money)) * CHARACTER_PX / REFERENCE_WIDTH_PX,
             )
             for index in indexes
         ]
@@ -357,9 +376,7 @@ def _mark_slots(
     return [(mark, slots.get(index)) for index, mark in enumerate(marks)]
 
 
-def _placed(
-    mark: Mark, slot: Slot | None, *, x: float, low: int, high: int, axis_y: int, below_y: int
-) -> PlacedMark:
+def _placed(mark: Mark, slot: Slot | None, *, x: float, low: int, high: int, axis_y: int, below_y: int) -> PlacedMark:
     above = mark.kind in ABOVE
     lane = slot.lane if slot else -1
     label_y = axis_y - MARK_ROOM_PX - lane * LANE_PX - 5 if above else below_y + lane * LANE_PX + 14
@@ -416,9 +433,7 @@ def _bands(
     if gain_for and own:
         x = position(own.cents)
         left, right = (x, 1.0) if gain_for == "seller" else (0.0, x)
-        bands.append(
-            Band(kind="gain", x=_percent(left), width=_percent(right - left), role=gain_for)
-        )
+        bands.append(Band(kind="gain", x=_percent(left), width=_percent(right - left), role=gain_for))
     if agreement and agreement[0] <= agreement[1]:
         left, right = position(agreement[0]), position(agreement[1])
         bands.append(Band(kind="agreement", x=_percent(left), width=_percent(right - left)))

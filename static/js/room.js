@@ -281,7 +281,10 @@
     if (talk.value.trim() === (frame.action.talk ?? "")) talk.value = "";
     if (price.value.trim() === (frame.action.price ?? "")) price.value = "";
     dismissProposal(thread);
-    part(thread, "preview").textContent = "";
+    if (!price.value) {
+      showPreview(thread, "", false);
+      drawPreview(null);
+    }
     keepDraft(thread);
     refreshSend(thread);
   }
@@ -390,6 +393,7 @@
     const asking = confirmIn(panel);
     const held = panel.contains(document.activeElement) ? handleOf(document.activeElement) : null;
     if (asking) asking.box.remove();
+    if (id === "panel-card") document.querySelector("[data-preview-mark]")?.remove();
     const made = document.createElement("template");
     made.innerHTML = html;
     if (made.innerHTML !== panel.innerHTML) {
@@ -397,6 +401,7 @@
       panel.replaceChildren(made.content);
       travel(panel, before);
     }
+    if (id === "panel-card") drawPreview(previewMark);
     if (asking) reopenConfirm(panel, asking);
     if (held && !panel.contains(document.activeElement)) focusAgain(panel, held);
   }
@@ -575,6 +580,7 @@
     mine.preview = nextId++;
     if (!price) {
       showPreview(b, "", false);
+      drawPreview(null);
       return;
     }
     send({ type: "preview", id: mine.preview, ...buyerField(b), product: product(b), price });
@@ -582,8 +588,27 @@
 
   function previewed(frame) {
     for (const [b, mine] of asked) {
-      if (mine.preview === frame.id) showPreview(b, frame.sentence, !frame.ok || frame.surplus_cents < 0);
+      if (mine.preview !== frame.id) continue;
+      showPreview(b, frame.sentence, !frame.ok || frame.surplus_cents < 0);
+      drawPreview(frame.ok ? { product: product(b), surplus: frame.surplus_cents } : null);
     }
+  }
+
+  /* Draws the price being typed on the card's line: the surplus away from your own value. */
+  let previewMark = null;
+  function drawPreview(shown) {
+    previewMark = shown;
+    document.querySelector("[data-preview-mark]")?.remove();
+    if (!shown || shown.surplus === null) return;
+    const line = document.querySelector(`#panel-card [data-product-card="${shown.product}"] [data-span]`);
+    const value = line?.querySelector('[data-mark="reservation"]');
+    if (!value) return;
+    const away = ((isSeller ? 1 : -1) * shown.surplus * 100) / Number(line.dataset.span);
+    const x = Math.max(0, Math.min(100, parseFloat(value.dataset.x) + away));
+    const made = document.createElement("template");
+    const shape = isSeller ? '<rect class="pl-shape pl-offer" x="-6" y="-6" width="12" height="12"/>' : '<circle class="pl-shape pl-offer" r="6.75"/>';
+    made.innerHTML = `<svg><g class="pl-mark pl-mark--preview pl-mark--${data.role}" data-preview-mark><svg x="${x}%" y="${Number(line.dataset.axisY)}" overflow="visible">${shape}</svg></g></svg>`;
+    line.append(made.content.firstElementChild.firstElementChild);
   }
 
   function showPreview(b, sentence, loss) {
