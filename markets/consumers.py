@@ -6,11 +6,11 @@ consumer looks for itself every `HEAL_S` seconds, and a client that notices a ga
 """
 
 import asyncio
+import json
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
@@ -152,7 +152,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
         return len(self._recent) > MAX_FRAMES_PER_10_S
 
     async def _send(self, frame: dict[str, Any]) -> None:
-        await self.send(text_data=msgspec.json.encode(frame).decode())
+        await self.send(text_data=json.dumps(frame, ensure_ascii=False))
 
 
 def _find_seat(public_id: str, session: Any) -> Seat | None:

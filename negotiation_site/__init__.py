@@ -1,4 +1,9 @@
-"""The site: settings, addresses, processes, and what looks across markets, agents and training.
+"""The site: settings, addresses, pages that look across packages, and the commands.
 
-The top layer: it may import every other package and none may import it.
+Importing the package makes the Celery application the current one, so that a task sent from any
+process goes to the configured broker.
 """
+
+from negotiation_site.celery import app as celery_app
+
+__all__ = ["celery_app"]
