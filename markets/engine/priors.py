@@ -216,7 +216,7 @@ def _parse_shared(name: str, numbers: list[float]) -> UniformSpec | ConstantSpec
 def _split(text: str, *, forms: str) -> tuple[str, list[float]]:
     name, *parts = text.strip().split(":")
     if len(text) > _MAX_SPEC_CHARS:
-        raise SpecError(f"A spec has at most {_MAX_SPEC_CHARS} characters; write {forms}.")
+        raise SpecError(f"{_shown(text)} is longer than {_MAX_SPEC_CHARS} characters; write {forms}.")
     for part in parts:
         if not _NUMBER.fullmatch(part.strip()):
             raise SpecError(f"{_shown(text)} has {_shown(part)} where a number such as 0.8 belongs; write {forms}.")
