@@ -149,7 +149,8 @@ def short_outcome(scenario: Scenario, outcome: Outcome, party: Party) -> str:
 
 def percent(share: float) -> str:
     """A fraction as people read it."""
-    return _("%(number)d %%") % {"number": round(share * 100)}
+    number = round(share * 100)
+    return _("%(number)s %%") % {"number": f"−{-number}" if number < 0 else number}
 
 
 def _detail(outcome: Outcome, party: Party) -> str:
@@ -285,12 +286,11 @@ def _figures(
         ),
         Figure(
             label=_("Best knowing only what was public"),
-            value=money(bound.expected_cents),
-            out_of=""
-            if attainable <= 0
-            else _("on average over games like this; here up to %(most)s was possible")
-            % {"most": money(attainable)},
+            value=money(bound.here_cents),
+            out_of=_("in this game; %(average)s on average over games like it")
+            % {"average": money(bound.expected_cents)},
             note=_bound_note(bound),
+            fraction=None if attainable <= 0 else bound.here_cents / attainable,
         ),
     ]
     return tuple(figures)
@@ -299,15 +299,15 @@ def _figures(
 def _bound_note(bound: bounds.Bound) -> str:
     notes = {
         bounds.Assumption.THRESHOLD_BUYERS: _(
-            "Expected gain of the best falling ladder of asks, if buyers take the first price at or "
+            "The best falling ladder of asks, if buyers take the first price at or "
             "below their value."
         ),
         bounds.Assumption.THRESHOLD_SELLER: _(
-            "Expected gain of the best rising ladder of bids, if the seller takes the first price at "
+            "The best rising ladder of bids, if the seller takes the first price at "
             "or above its cost and nobody else buys first."
         ),
         bounds.Assumption.PRODUCTS_IN_TURN: _(
-            "Expected gain of selling one product after another by falling asks, if buyers take the "
+            "Selling one product after another by falling asks, if buyers take the "
             "first price at or below their value: a plan that can be followed, not a proven maximum."
         ),
     }

@@ -258,7 +258,7 @@ def _card_product(view: SeatView, index: int, product: SeenProduct) -> presentat
         if several
         else worth_sentence(observation, product=index, price_cents=example_cents),
         line=card_line(view, index),
-        sold_out=product.units_left == 0,
+        sold_out=product.units_left == 0 and not view.ended,
     )
 
 
@@ -279,7 +279,7 @@ def product_fact(
 ) -> presentation.ProductFact:
     """The public facts of a product as this seat sees them."""
     if product.units_left == 0:
-        stock = _("sold out")
+        stock = "" if observation.ended else _("sold out")
     elif observation.role is Role.SELLER:
         stock = ngettext("one only", "%(count)d in stock", product.units_left) % {
             "count": product.units_left

@@ -29,6 +29,10 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     """An expected gain and what it assumes."""
 
     expected_cents: Cents
+    """Expected gain over negotiations with these own values and this prior."""
+    here_cents: Cents
+    """What the same plan would have gained in this very negotiation; never above what full
+    information could."""
     assumption: Assumption
 
 
@@ -43,8 +47,9 @@ def knowing_prior(scenario: Scenario, party: Party) -> Bound:
         return _buyer_bound(scenario, buyer_of(party))
     if scenario.family is Family.CATALOGUE:
         return _catalogue_bound(scenario)
-    expected = _ladder_cents(scenario, product=0, buyers=scenario.buyers, turns=_turns(scenario))
-    return Bound(expected_cents=expected, assumption=Assumption.THRESHOLD_BUYERS)
+    buyers = tuple(range(scenario.buyers))
+    expected, here, _served = _ladder(scenario, product=0, buyers=buyers, turns=_turns(scenario))
+    return Bound(expected_cents=expected, here_cents=here, assumption=Assumption.THRESHOLD_BUYERS)
 
 
 def _buyer_bound(scenario: Scenario, buyer: int) -> Bound:
@@ -52,45 +57,72 @@ def _buyer_bound(scenario: Scenario, buyer: int) -> Bound:
     turns = _turns(scenario)
     if not isinstance(scenario.mechanism, Alternating):
         turns = -(-turns // scenario.buyers)
-    prior = scenario.prior
-    gains = []
-    for product, value_cents in enumerate(scenario.buyer_values_cents[buyer - 1]):
-        scale = prior.scales_cents[product]
-        plan = optimum.buyer_ladder(
-            spec=prior.cost_spec, value=value_cents / scale, turns=max(1, turns)
-        )
-        gains.append(round(plan.surplus * scale))
-    return Bound(expected_cents=max(0, *gains, 0), assumption=Assumption.THRESHOLD_SELLER)
+    plans = [
+        _bids(scenario, product=product, value_cents=value_cents, turns=max(1, turns))
+        for product, value_cents in enumerate(scenario.buyer_values_cents[buyer - 1])
+    ]
+    expected, here = max(plans)
+    return Bound(expected_cents=expected, here_cents=here, assumption=Assumption.THRESHOLD_SELLER)
+
+
+def _bids(scenario: Scenario, *, product: int, value_cents: Cents, turns: int) -> tuple[Cents, Cents]:
+    """Expected gain of the best rising bids on a product, and their gain against its true cost."""
+    scale = scenario.prior.scales_cents[product]
+    plan = optimum.buyer_ladder(
+        spec=scenario.prior.cost_spec, value=value_cents / scale, turns=turns
+    )
+    cost_cents = scenario.seller_values_cents[product]
+    taken = next((bid for bid in plan.bids if round(bid * scale) >= cost_cents), None)
+    here = 0 if taken is None else value_cents - round(taken * scale)
+    return max(0, round(plan.surplus * scale)), max(0, here)
 
 
 def _catalogue_bound(scenario: Scenario) -> Bound:
-    """Products by falling gain, an equal part of the turns each, one buyer fewer every time."""
+    """Dearest product first, an equal part of the turns each, to the buyers not yet served."""
     products = len(scenario.products)
     turns = max(1, _turns(scenario) // products)
     ordered = sorted(
-        range(products),
-        key=lambda product: scenario.prior.scales_cents[product],
-        reverse=True,
+        range(products), key=lambda product: scenario.prior.scales_cents[product], reverse=True
     )
-    expected = sum(
-        _ladder_cents(scenario, product=product, buyers=scenario.buyers - place, turns=turns)
-        for place, product in enumerate(ordered)
-        if place < scenario.buyers
+    expected_cents = here_cents = 0
+    free = tuple(range(scenario.buyers))
+    for place, product in enumerate(ordered[: scenario.buyers]):
+        expected, _here, _served = _ladder(
+            scenario, product=product, buyers=tuple(range(scenario.buyers - place)), turns=turns
+        )
+        expected_cents += expected
+        if free:
+            _expected, here, served = _ladder(scenario, product=product, buyers=free, turns=turns)
+            here_cents += here
+            free = tuple(buyer for buyer in free if buyer != served)
+    return Bound(
+        expected_cents=expected_cents,
+        here_cents=here_cents,
+        assumption=Assumption.PRODUCTS_IN_TURN,
     )
-    return Bound(expected_cents=expected, assumption=Assumption.PRODUCTS_IN_TURN)
 
 
-def _ladder_cents(scenario: Scenario, *, product: int, buyers: int, turns: int) -> Cents:
+def _ladder(
+    scenario: Scenario, *, product: int, buyers: tuple[int, ...], turns: int
+) -> tuple[Cents, Cents, int | None]:
+    """Expected gain of the best ladder, its gain here, and the (0-based) buyer it serves here."""
     prior = scenario.prior
     scale = prior.scales_cents[product]
+    cost_cents = scenario.seller_values_cents[product]
     ladder = optimum.optimal_ladder(
         spec=prior.value_spec,
         rho=prior.rho if scenario.family is not Family.CATALOGUE else 0.0,
-        buyers=buyers,
+        buyers=len(buyers),
         turns=turns,
-        cost=scenario.seller_values_cents[product] / scale,
+        cost=cost_cents / scale,
     )
-    return max(0, round(ladder.revenue * scale))
+    expected = max(0, round(ladder.revenue * scale))
+    for place, price in zip(ladder.order, ladder.prices, strict=True):
+        price_cents = round(price * scale)
+        buyer = buyers[place]
+        if scenario.buyer_values_cents[buyer][product] >= price_cents >= cost_cents:
+            return expected, price_cents - cost_cents, buyer
+    return expected, 0, None
 
 
 def _turns(scenario: Scenario) -> int:
