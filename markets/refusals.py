@@ -24,6 +24,7 @@ _MARKED = (
     gettext_noop("All the seller's messages have been used."),
     gettext_noop("Write something, or name a price."),
     gettext_noop("A message may be at most 2,000 characters long."),
+    gettext_noop("The message holds characters that cannot be stored. Type it again."),
     gettext_noop("This market has no clock to wait on."),
     gettext_noop("The deadline has passed."),
     gettext_noop("The message could not be read."),

@@ -486,6 +486,9 @@ def _thread_status(view: SeatView, thread: SeenThread) -> tuple[ThreadWord, str]
         )
         return "bought", text % {"price": price}
     if thread.status is ThreadStatus.LEFT:
+        seller_left = view.observation.end_reason is EndReason.SELLER_LEFT
+        if (view.role is Role.SELLER) is seller_left:
+            return "left", _("You left")
         return "left", _("Left")
     if view.ended:
         return "over", _("No deal")
