@@ -176,10 +176,10 @@ class Table:
             return refused.code
         raise AssertionError(f"{action!r} of {party} was legal: {events!r}")
 
-    def refuse(self, party: Party, code: RefusalCode, *, buyer: int = 0) -> tuple[Event, ...]:
+    def refuse(self, party: Party, code: RefusalCode, *, buyer: int = 0, at_ms: int = 0) -> tuple[Event, ...]:
         """Log an agent's refused move."""
         events, after = rules.refuse(self.state, party, code, buyer=buyer)
-        self._write(events, 0)
+        self._write(events, at_ms)
         assert after == self.state
         return events
 
