@@ -73,12 +73,12 @@ _BARGAINERS = (
     AgentSpec(
         slug="split-the-difference",
         title="Split the difference",
-        summary="Answers every move of yours by going halfway to meet it.",
+        summary="Proposes the middle between both first offers and stays there.",
         kind=Kind.SCRIPTED,
         roles=BOTH_ROLES,
         families=EVERY_FAMILY,
         build=bargainers.SplitTheDifference,
-        source="The k = 1/2 rule (Chatterjee and Samuelson 1983) applied to standing offers.",
+        source="The k = 1/2 rule (Chatterjee and Samuelson 1983), applied to the first offers.",
     ),
     AgentSpec(
         slug="satisficer",

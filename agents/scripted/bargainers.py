@@ -363,34 +363,32 @@ class TitForTat(Bargainer):
 
 
 class SplitTheDifference(Bargainer):
-    """Moves to the middle between both sides' offers, once for each move of the other side."""
+    """Proposes the middle between both first offers and stays there (the k = 1/2 rule).
+
+    Prices count as far as they are plausible, so an absurd opening does not move the middle. While
+    the other side names no price, the far end of what is plausible stands in for it.
+    """
+
+    NEAR_ENOUGH = 0.02
+    """A price this close to the middle, as a share of it, is accepted."""
 
     def price(self, turn: Turn, thread: SeenThread, product: int) -> float:
-        observation, character = turn.observation, traits(turn)
-        start = first_price(observation, thread, product, character)
-        mine: float | None = None
-        answered: Cents | None = None
-        theirs: Cents | None = None
-        is_buyer = observation.role is Role.BUYER
-        for offer in thread.offers:
-            if offer.product != product:
-                continue
-            if offer.mine:
-                mine, answered = offer.price_cents, theirs
-            else:
-                price = plausible(observation, offer)
-                if theirs is None or (price < theirs if is_buyer else price > theirs):
-                    theirs = price
-        if mine is None:
+        observation = turn.observation
+        start = first_price(observation, thread, product, traits(turn))
+        if thread.last(mine=True, product=product) is None:
             return start
-        if theirs is None:
-            theirs = self._expected(observation, product) if thread.my_messages else None
-        if theirs is None or theirs == answered:
-            return mine
-        return (mine + theirs) / 2
+        return (start + self._their_first(observation, thread, product)) / 2
 
-    def _expected(self, observation: Observation, product: int) -> Cents:
-        """What stands in for the other side's price while it names none."""
+    def demand_cents(self, turn: Turn, thread: SeenThread, product: int) -> Cents:
+        next_price = self.offer_cents(turn, thread, product)
+        near = self.NEAR_ENOUGH * next_price
+        price = next_price - near if turn.observation.role is Role.SELLER else next_price + near
+        return within_reservation(turn.observation, product, price)
+
+    def _their_first(self, observation: Observation, thread: SeenThread, product: int) -> Cents:
+        for offer in thread.offers:
+            if not offer.mine and offer.product == product:
+                return plausible(observation, offer)
         public = public_prices(observation, product)
         return public.top if observation.role is Role.BUYER else public.plausible_bid
 

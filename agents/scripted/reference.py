@@ -12,17 +12,18 @@ from agents.scripted.ladders import best_bid
 from agents.scripted.situation import clock, unanswerable
 from markets.engine import optimum
 from markets.engine.money import MAX_PRICE_CENTS, Cents
-from markets.engine.observation import SeenThread
+from markets.engine.observation import Observation, SeenThread
 from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, Role
-from markets.engine.scenarios import Scenario
+from markets.engine.scenarios import Alternating, Scenario
 from markets.engine.state import ThreadStatus
 
 
 class Oracle(Scripted):
     """Names the other side's reservation value, to the best counterpart; leaves without gains.
 
-    A seller asks the buyers of the best assignment of what is left for their full values; a buyer
-    bids the cost of the product that gains most.
+    A seller asks the buyers of the best assignment of what is left for their full values, to the
+    end; a buyer bids the cost of the product that gains most. Threshold parties take that, so it
+    bounds what can be had from them; it knows values, not strategies.
     """
 
     def decide(self, turn: Turn) -> Action:
@@ -44,7 +45,7 @@ class Oracle(Scripted):
         if bid is not None:
             product, value = targets.get(bid.thread.buyer, (bid.offer.product, MAX_PRICE_CENTS))
             full = bid.offer.product == product and bid.offer.price_cents >= value
-            if full or clock(observation).at_end:
+            if full or unanswerable(observation):
                 return AcceptOffer(buyer=bid.thread.buyer, offer_id=bid.offer.offer_id)
         if unanswerable(observation):
             return refuse_or_leave(threads[0])
@@ -85,8 +86,13 @@ class Oracle(Scripted):
         ask = best_ask(observation, thread)
         if ask is not None:
             offered = observation.surplus_cents(product=ask.product, price_cents=ask.price_cents)
-            if offered >= gain or (offered >= 0 and clock(observation).at_end):
+            if offered >= gain or (offered >= 0 and self._last_chance(observation)):
                 return AcceptOffer(offer_id=ask.offer_id)
         if unanswerable(observation):
             return refuse_or_leave(thread)
         return MakeOffer(product=product, price_cents=max(1, costs[product]))
+
+    def _last_chance(self, observation: Observation) -> bool:
+        """Whether the buyer cannot expect to be heard again."""
+        alternating = isinstance(observation.mechanism, Alternating)
+        return unanswerable(observation) if alternating else clock(observation).at_end
