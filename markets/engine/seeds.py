@@ -8,6 +8,8 @@ import hashlib
 
 
 def derive_seed(*parts: str | int) -> int:
-    """A 64-bit seed from the parts, in order; `1` and `"1"` differ, as do `("a", "b")`, `("ab",)`."""
-    text = "\x1f".join(f"i{part}" if isinstance(part, int) else f"s{part}" for part in parts)
+    """A 64-bit seed from the parts, in order. Texts carry their length, so that no two lists of parts
+    are the same text: `1` and `"1"` differ, as do `("a", "b")` and `("ab",)`.
+    """
+    text = "\x1f".join(f"i{part}" if isinstance(part, int) else f"s{len(part)}:{part}" for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
