@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
 
@@ -258,24 +258,22 @@ def submit_action(
     older view of its thread (a second tab) is refused instead of surprising its sender.
     """
     now = now or timezone.now()
-    earlier = _earlier_move(room, seat.party, client_move_id)
-    if earlier is not None:
-        return earlier
 
     def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+        # Under the lock of the room: the same move may have come in by another process just now.
+        earlier = _earlier_move(room, seat.party, client_move_id)
+        if earlier is not None:
+            raise _Repeated(earlier)
         _check_person(room, seat)
         if seen_seq is not None:
-            _check_fresh(fold, seat.party, action, seen_seq)
+            _check_fresh(fold, seat.party, action, max(0, seen_seq))
         events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
         return events, action.talk, ""
 
     try:
         room = _change(room, decide, party=seat.party, now=now, client_move_id=client_move_id)
-    except IntegrityError:
-        earlier = _earlier_move(room, seat.party, client_move_id)
-        if earlier is None:
-            raise
-        return earlier
+    except _Repeated as repeated:
+        return repeated.earlier
     return Accepted(version=room.version)
 
 
@@ -368,6 +366,14 @@ def expire_seat(*, seat: Seat, now: datetime | None = None) -> bool:
     except (_Superseded, IllegalAction):
         return False
     return True
+
+
+class _Repeated(Exception):
+    """This very move is in the log already."""
+
+    def __init__(self, earlier: Accepted) -> None:
+        super().__init__(earlier.version)
+        self.earlier = earlier
 
 
 class _Superseded(Exception):

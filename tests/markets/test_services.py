@@ -261,7 +261,7 @@ def test_a_second_tab_that_did_not_see_the_answer_is_told_so():
     assert game.refusal(B1, offer(5_600), seen=1) == "stale_view"
     assert game.refusal(B1, accept(2), seen=1) == "stale_view"
     game.act(B1, accept(2), seen=2)
-    assert game.kinds[2:] == ["offer_accepted", "product_sold_out", "negotiation_ended"]
+    assert game.kinds[2] == "offer_accepted"
 
 
 @pytest.mark.parametrize("seen", [-1, -(10**6)])
