@@ -782,7 +782,10 @@ class MatchRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The end of a room. Partial `markets/_result.html` (`result`)."""
+    """The end of a room. Partial `markets/_result.html` (`result`).
+
+    Percentages in sentences are joined with a no-break space (U+00A0), so that "61 %" stays whole.
+    """
 
     outcome: Literal["deal", "impasse", "no_deal_possible", "abandoned"]
     headline: str

@@ -358,8 +358,14 @@
   /* A log that shows its end keeps showing it when the offers under it grow. */
   function keepEnd(log) {
     let atEnd = true;
-    log.addEventListener("scroll", () => { atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40; }, { passive: true });
-    new ResizeObserver(() => { if (atEnd) scrollToEnd(log); }).observe(log);
+    let height = log.clientHeight;
+    log.addEventListener("scroll", () => {
+      if (log.clientHeight === height) atEnd = log.scrollHeight - log.scrollTop - height < 40; // else we were resized, not scrolled
+    }, { passive: true });
+    new ResizeObserver(() => {
+      height = log.clientHeight;
+      if (atEnd) scrollToEnd(log);
+    }).observe(log);
   }
 
   function places(panel) {
