@@ -1,0 +1,168 @@
+"""Rewards: what a learner is paid for. A wrong line here teaches every later policy the wrong game."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from markets.engine import priors, rewards
+from markets.engine.protocol import (
+    SELLER,
+    AcceptOffer,
+    Action,
+    LogEntry,
+    MakeOffer,
+    Party,
+    RefusalCode,
+    Role,
+)
+from markets.engine.rules import number, refuse, step
+from markets.engine.scenarios import Alternating, Family, Mechanism, Prior, Product, Scenario, SellerTurns
+from markets.engine.state import initial
+
+MALFORMED = "malformed"
+
+
+def scenario(
+    *,
+    costs: Sequence[int] = (4_000,),
+    values: Sequence[Sequence[int]] = ((7_000,), (9_000,)),
+    mechanism: Mechanism | None = None,
+) -> Scenario:
+    bilateral = len(values) == 1
+    family = Family.BILATERAL if bilateral else Family.MULTI_BUYER if len(costs) == 1 else Family.CATALOGUE
+    return Scenario(
+        family=family,
+        mechanism=mechanism or (Alternating(6) if bilateral else SellerTurns(8)),
+        products=tuple(Product(sku=f"p{j}", title=f"P {j}", list_price_cents=10_000) for j in range(len(costs))),
+        seller_values_cents=tuple(costs),
+        buyer_values_cents=tuple(tuple(own) for own in values),
+        prior=Prior(
+            value_spec=priors.UniformSpec(low=0, high=1),
+            cost_spec=priors.UniformSpec(low=0, high=1),
+            scales_cents=(10_000,) * len(costs),
+        ),
+        seed=1,
+    )
+
+
+def played(deal: Scenario, *moves: tuple[Party, Action | str]) -> tuple[LogEntry, ...]:
+    state, log = initial(deal), []
+    for party, move in moves:
+        before = state.version
+        if isinstance(move, str):
+            events, state = refuse(state, party, RefusalCode(move), buyer=1)
+        else:
+            events, state = step(state, party, move)
+        log.extend(number(events, after=before, at_ms=0))
+    return tuple(log)
+
+
+def sale(price: int, *, buyer: int = 1, product: int = 0, offer_id: int = 1) -> tuple[tuple[Party, Action], ...]:
+    return (
+        (SELLER, MakeOffer(buyer=buyer, product=product, price_cents=price)),
+        (f"buyer-{buyer}", AcceptOffer(offer_id=offer_id)),
+    )
+
+
+ONE = scenario(values=((9_000,),))
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        (sale(6_500), 0.5),
+        (sale(4_000), 1.0),
+        (sale(1_000), 1.0),
+        (sale(9_500), -1.0),
+        ((), 0.0),
+        ((("seller", MakeOffer(price_cents=8_000)), ("buyer-1", MALFORMED)), -1.0),
+        ((("seller", MakeOffer(price_cents=8_000)), ("buyer-1", MakeOffer(price_cents=9_001))), -1.0),
+        ((("seller", MALFORMED),), 0.0),
+    ],
+)
+def test_a_buyer_is_paid_its_part_of_the_surplus_and_fined_for_every_breach(moves, expected) -> None:
+    assert rewards.rlvr_buyer(ONE, played(ONE, *moves)) == pytest.approx(expected)
+
+
+def test_a_buyers_tiny_surplus_is_measured_in_whole_currency_units() -> None:
+    deal = scenario(costs=(8_990,), values=((9_000,),))
+    assert rewards.rlvr_buyer(deal, played(deal, *sale(8_995))) == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        (sale(6_500), 0.5),
+        (sale(9_000, buyer=2), 1.0),
+        (sale(9_900), 1.0),
+        (sale(3_999), -1.0),
+        ((), 0.0),
+        ((("seller", MALFORMED), *sale(6_500)), -1.0),
+        ((("seller", MakeOffer(buyer=1, price_cents=8_000)), ("buyer-1", MALFORMED)), 0.0),
+    ],
+)
+def test_a_seller_with_several_buyers_is_paid_against_the_best_of_them(moves, expected) -> None:
+    deal = scenario()
+    assert rewards.rlvr_seller_multi(deal, played(deal, *moves)) == pytest.approx(expected)
+
+
+def test_a_seller_whom_nobody_can_pay_does_best_without_a_deal() -> None:
+    hopeless = scenario(costs=(9_500,))
+    assert rewards.rlvr_seller_multi(hopeless, ()) == 0.0
+    assert rewards.rlvr_seller_multi(hopeless, played(hopeless, *sale(9_600))) == -1.0
+
+
+def test_a_catalogue_seller_is_paid_against_the_best_matching() -> None:
+    deal = scenario(costs=(1_000, 2_000), values=((5_000, 8_000), (4_000, 3_000)))
+    both = played(deal, *sale(7_000, buyer=1, product=1), *sale(3_000, buyer=2, product=0))
+    assert rewards.rlvr_seller_catalogue(deal, both) == pytest.approx((5_000 + 2_000) / (6_000 + 3_000))
+    assert rewards.rlvr_seller_catalogue(deal, ()) == 0.0
+    below = played(deal, *sale(7_000, buyer=1, product=1), *sale(900, buyer=2, product=0))
+    assert rewards.rlvr_seller_catalogue(deal, below) == -1.0
+    assert rewards.rlvr_seller_catalogue(deal, played(deal, (SELLER, MALFORMED))) == -1.0
+
+
+def test_nothing_to_gain_in_a_catalogue_means_nothing_for_waiting_and_a_fine_for_selling() -> None:
+    deal = scenario(costs=(9_000, 9_000), values=((5_000, 8_000), (4_000, 3_000)))
+    assert rewards.rlvr_seller_catalogue(deal, ()) == 0.0
+    assert rewards.rlvr_seller_catalogue(deal, played(deal, *sale(9_100))) == -1.0
+
+
+def test_profit_is_counted_on_the_public_scale_and_not_on_hidden_values() -> None:
+    deal = scenario()
+    assert rewards.seller_profit(deal, played(deal, *sale(6_500))) == pytest.approx(0.25)
+    assert rewards.seller_profit(deal, played(deal, *sale(3_000))) == pytest.approx(-0.1)
+    assert rewards.seller_profit(deal, ()) == 0.0
+    assert rewards.seller_profit(deal, played(deal, (SELLER, MALFORMED))) == -1.0
+
+
+@pytest.mark.parametrize(("role", "expected"), [(Role.SELLER, 0.3), (Role.BUYER, 0.7)])
+def test_shares_of_a_bilateral_deal_sum_to_one(role, expected) -> None:
+    assert rewards.bilateral_share(ONE, played(ONE, *sale(5_500)), role=role) == pytest.approx(expected)
+
+
+def test_a_losing_deal_is_negative_and_walking_away_earns_nothing_in_the_plain_share() -> None:
+    hopeless = scenario(costs=(6_000,), values=((5_000,),))
+    log = played(hopeless, *sale(5_500))
+    assert rewards.bilateral_share(hopeless, log, role=Role.SELLER) == pytest.approx(-0.5)
+    assert rewards.bilateral_share(hopeless, log, role=Role.BUYER) == pytest.approx(-0.5)
+    assert rewards.bilateral_share(hopeless, (), role=Role.SELLER) == 0.0
+    assert rewards.bilateral_share(ONE, played(ONE, (SELLER, MALFORMED)), role=Role.SELLER) == -1.0
+
+
+def test_the_batna_reward_pays_for_walking_away_and_fines_deals_that_give_all_away() -> None:
+    hopeless = scenario(costs=(6_000,), values=((5_000,),))
+    assert rewards.bilateral_share_batna(hopeless, (), role=Role.SELLER) == 0.2
+    assert rewards.bilateral_share_batna(ONE, (), role=Role.SELLER) == 0.0
+    assert rewards.bilateral_share_batna(ONE, played(ONE, *sale(4_100)), role=Role.SELLER) == -0.2
+    assert rewards.bilateral_share_batna(ONE, played(ONE, *sale(5_500)), role=Role.SELLER) == pytest.approx(0.3)
+    assert rewards.bilateral_share_batna(hopeless, played(hopeless, *sale(5_500)), role=Role.SELLER) == -0.5
+    assert rewards.bilateral_share_batna(ONE, played(ONE, (SELLER, MALFORMED)), role=Role.SELLER) == -1.0
+
+
+def test_a_reward_is_found_by_name_and_role_and_the_wrong_pair_is_told_what_there_is() -> None:
+    assert rewards.by_name("seller_profit", role=Role.SELLER) is rewards.seller_profit
+    share = rewards.by_name("bilateral_share", role=Role.BUYER)
+    assert share(ONE, played(ONE, *sale(5_500))) == pytest.approx(0.7)
+    with pytest.raises(rewards.UnknownReward, match="rlvr_buyer"):
+        rewards.by_name("seller_profit", role=Role.BUYER)
