@@ -1,4 +1,4 @@
-"""Django's handle on the site package: registers the start-up checks."""
+"""Django's handle on the site package."""
 
 from django.apps import AppConfig
 
@@ -6,6 +6,3 @@ from django.apps import AppConfig
 class NegotiationSiteConfig(AppConfig):
     name = "negotiation_site"
     verbose_name = "Parley"
-
-    def ready(self) -> None:
-        from negotiation_site import checks  # noqa: F401  (importing it registers the checks)

