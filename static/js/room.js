@@ -45,6 +45,8 @@
   // --- Small things -----------------------------------------------------------------------------
 
   const part = (b, name) => sections.get(b)?.querySelector(`[data-${name}]`);
+  /* Text as it is sent: half an emoji is not JSON that others can read. */
+  const written = (text) => (text.toWellFormed?.() ?? text).trim();
   const buyerField = (b) => (isSeller ? { buyer: b } : {});
 
   function remember(storage, key, value) {
@@ -272,13 +274,21 @@
     refreshNotes();
   }
 
+  /* An answer to no move in particular: too fast is tried again, unreadable is given up. */
+  function failed(frame) {
+    if (frame.code === "too_many" && outbox.length) setTimeout(flushOutbox, 1_500);
+    else if (frame.code === "bad_frame" && outbox.length) {
+      for (const { frame: sent } of [...outbox]) refused({ client_move_id: sent.client_move_id, sentence: frame.sentence });
+    } else alertRoom(frame.sentence);
+  }
+
   function clearSent({ thread, frame }) {
     const talk = part(thread, "talk");
     const price = part(thread, "price-input");
     if (!talk) return;
     const { type } = frame.action;
     if (type !== "say" && type !== "make_offer") return;
-    if (talk.value.trim() === (frame.action.talk ?? "")) talk.value = "";
+    if (written(talk.value) === (frame.action.talk ?? "")) talk.value = "";
     if (price.value.trim() === (frame.action.price ?? "")) price.value = "";
     dismissProposal(thread);
     if (!price.value) {
@@ -299,7 +309,7 @@
       case "preview": return previewed(frame);
       case "price_read": return priceRead(frame);
       case "typing": return typing(frame.thread);
-      case "error": return alertRoom(frame.sentence);
+      case "error": return failed(frame);
       case "reload": return reloadOnce();
       case "pong":
         clearTimeout(link.pong);
@@ -626,7 +636,7 @@
   /* Asks whether the talk names a price; resolves with the server's proposal or null. */
   function readPrice(b) {
     const mine = asked.get(b);
-    const text = part(b, "talk").value.trim();
+    const text = written(part(b, "talk").value);
     mine.resolve?.(null);
     mine.text = text;
     mine.proposal = null;
@@ -676,7 +686,8 @@
   }
 
   async function submit(b, { talkOnly = false } = {}) {
-    const talk = part(b, "talk").value.trim();
+    const typed = part(b, "talk").value;
+    const talk = written(typed);
     const price = part(b, "price-input").value.trim();
     refusal(b, "");
     if (!talk && !price) return refusal(b, words.empty);
@@ -686,7 +697,7 @@
     if (talk && !price && !talkOnly) {
       const mine = asked.get(b);
       const proposal = mine.text === talk && mine.proposal ? mine.proposal : await readPrice(b);
-      if (part(b, "talk").value.trim() !== talk) return; // changed while we asked
+      if (part(b, "talk").value !== typed) return; // changed while we asked
       if (proposal) return showProposal(b, true);
     }
     if (price) act(b, { type: "make_offer", ...buyerField(b), product: product(b), price, ...(talk ? { talk } : {}) });
@@ -764,7 +775,7 @@
       (part(b, "send").disabled ? price : part(b, "send")).focus();
     });
     part(b, "proposal-talk").addEventListener("click", () => {
-      asked.get(b).dismissed = talk.value.trim();
+      asked.get(b).dismissed = written(talk.value);
       hideProposal(b);
       talk.focus();
       submit(b, { talkOnly: true });
