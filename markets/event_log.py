@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 import msgspec
+from django.db import transaction
 
 from markets.engine.protocol import Event, LogEntry, Party, encode
 from markets.engine.scenarios import decode_scenario
@@ -51,12 +52,16 @@ def load(room: Room) -> Fold:
 
 
 def keep(room: Room, fold: Fold) -> None:
-    """Remember the fold of a committed log."""
+    """Remember the fold of a room, once what it was folded from is committed."""
+    transaction.on_commit(lambda: _remember(room.public_id, fold))
+
+
+def _remember(public_id: str, fold: Fold) -> None:
     with _lock:
-        known = _kept.get(room.public_id)
+        known = _kept.get(public_id)
         if known is None or known.state.version < fold.state.version:
-            _kept[room.public_id] = fold
-        _kept.move_to_end(room.public_id)
+            _kept[public_id] = fold
+        _kept.move_to_end(public_id)
         while len(_kept) > MAX_KEPT_FOLDS:
             _kept.popitem(last=False)
 

@@ -522,6 +522,7 @@ def choose_consent(
         raise RoomError("unknown_scope", "Choose open data, research here, or nobody.")
     now = now or timezone.now()
     with transaction.atomic():
+        locked(seat.room)  # The record may be being written in this moment.
         Seat.objects.filter(pk=seat.pk).update(
             consent_scope=scope, consent_version=version, consent_at=now
         )
