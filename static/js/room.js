@@ -141,7 +141,7 @@
         showConnection("ended");
         return;
       }
-      if (event.code === 4401 || event.code === 4404) return reloadOnce();
+      if (event.code >= 4400 && event.code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
       if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
       refreshNotes();
       retry();
