@@ -260,6 +260,11 @@ class _Joint:
         densities = np.stack([curve.density(x) for curve in self._curves], axis=-1)
         return densities if self._mix is None else densities @ self._mix
 
+    def mixed(self, cases: Array) -> Array:
+        """The average over the cases, along the last axis."""
+        mean: Array = (cases * self.weights).sum(axis=-1).real
+        return mean
+
     def integral(self, x: Array) -> Array:
         """Integral of `below` from the lowest value to x, a row per x."""
         import numpy as np
@@ -276,7 +281,7 @@ class _Joint:
 
         edges = np.maximum(self.panels, cost)
         points, widths = _gauss(edges[:-1], edges[1:])
-        nobody = (self.below(points.ravel()) ** self.buyers @ self.weights).real
+        nobody = self.mixed(self.below(points.ravel()) ** self.buyers)
         inside = float(((1 - nobody.reshape(points.shape)) * widths).sum())
         return inside + max(self.low - cost, 0.0)
 
@@ -431,7 +436,7 @@ class _Game:
         import numpy as np
 
         factors = np.concatenate([shares, self.joint.certain])[self.visits.last]
-        return (factors.prod(axis=1) @ self.joint.weights).real, factors
+        return self.joint.mixed(factors.prod(axis=1)), factors
 
     def revenue(self, prices: Array) -> float:
         """Expected price - cost."""
@@ -482,7 +487,7 @@ def _welfare(game: _Game, prices: Array) -> float:
             - areas[before[turn]]
             + areas[turn]
         )
-    return float((factors.prod(axis=1) @ joint.weights).real.sum())
+    return float(joint.mixed(factors.prod(axis=1)).sum())
 
 
 # The best sequence -----------------------------------------------------------------------------
@@ -491,7 +496,7 @@ def _welfare(game: _Game, prices: Array) -> float:
 def _best_prices(game: _Game, *, top: float) -> Array:
     """The prices of the largest revenue found from several starts; deterministic.
 
-    Between kinks of the prior revenue is smooth and L-BFGS-B climbs it; across kinks, which only
+    Between kinks of the prior revenue is smooth and `_climb` climbs it; across kinks, which only
     bands, constants and counted priors have, sweeps over a grid find the stretch of every price.
     """
     import numpy as np
@@ -534,22 +539,22 @@ def _refine(game: _Game, prices: Array) -> Array:
 
 
 def _starts(game: _Game, *, top: float) -> list[Array]:
-    """Falling lines from the top to the cost and to each kink, the last few turns at the kink."""
+    """Falling prices to start from; where the prior has kinks, some that end in a few turns at one."""
     import numpy as np
 
     joint, turns = game.joint, game.visits.turns
     bottom = max(game.cost, joint.low)
     tops = (top, bottom + joint.unit / 4, bottom + joint.unit, (bottom + joint.high) / 2)
     starts = [np.linspace(min(start, joint.high), bottom, turns + 1)[:-1] for start in tops if start > bottom]
+    if len(set(game.visits.order)) == 1:
+        starts.append(_best_on_grid(game))
     if not joint.kinked:
         return starts
     grid = _grid(game)[::-1]
-    highest_below = (joint.below(grid) ** joint.buyers @ joint.weights).real
+    highest_below = joint.mixed(joint.below(grid) ** joint.buyers)
     for power in (0.5, 1.0, 2.0):
         levels = 1 - (np.arange(1, turns + 1) / turns) ** power * (1 - highest_below[0])
         starts.append(np.interp(levels, highest_below, grid))
-    if len(set(game.visits.order)) == 1:
-        starts.append(_best_on_grid(game))
     ends = joint.kinks[(joint.kinks >= bottom) & (joint.kinks <= top)]
     for end in ends[:: max(1, len(ends) // 8)]:
         for last in range(1, min(joint.buyers, turns) + 1):
@@ -563,7 +568,7 @@ def _best_on_grid(game: _Game) -> Array:
     import numpy as np
 
     joint, grid = game.joint, _grid(game)
-    refused = (joint.below(grid) * joint.certain ** (joint.buyers - 1) @ joint.weights).real
+    refused = joint.mixed(joint.below(grid) * joint.certain ** (joint.buyers - 1))
     step = (grid - game.cost) * (np.append(1.0, refused)[:, None] - refused)
     step[1:][np.tri(len(grid), k=-1, dtype=bool)] = -math.inf
     ahead, choices = np.zeros(len(grid)), []
@@ -582,37 +587,77 @@ def _grid(game: _Game) -> Array:
     """Falling points down to the cost, the kinks among them."""
     import numpy as np
 
-    kinks = game.joint.kinks
-    grid = _subdivide(kinks, max(2, min(24, 240 // len(kinks))))
+    edges = game.joint.kinks if game.joint.kinked else game.joint.panels
+    grid = _subdivide(edges, max(2, min(24 if game.joint.kinked else 240, 240 // len(edges))))
     return np.unique(np.append(grid[grid > game.cost], max(game.cost, game.joint.low)))[::-1]
 
 
 def _climb(game: _Game, prices: Array) -> Array:
-    """A local maximum near `prices`, no price crossing a kink of the prior."""
+    """A local maximum near `prices`, no price crossing a kink of the prior.
+
+    Projected L-BFGS (Nocedal 1980) on prices over `unit`. It is written out here because SciPy's
+    own starts a thread per core for problems of a few dozen numbers, which costs a busy machine
+    twenty times the work itself.
+    """
     import numpy as np
-    from scipy.optimize import minimize
 
     joint = game.joint
     upper = np.clip(np.searchsorted(joint.kinks, prices), 1, len(joint.kinks) - 1)
     start, end = joint.kinks[upper - 1], joint.kinks[upper]
     inset = 1e-9 * (end - start)
+    floor, ceiling = np.maximum(start, game.cost) / joint.unit, end / joint.unit
 
-    def loss(scaled: Array) -> tuple[float, Array]:
+    def gain(scaled: Array) -> tuple[float, Array]:
         at = scaled * joint.unit
         slopes = joint.density(np.clip(at, start + inset, end - inset))
         revenue, gradient = _revenue_and_gradient(game, at, slopes)
-        return -revenue / joint.unit, -gradient
+        return revenue / joint.unit, gradient
 
-    found = minimize(
-        loss,
-        prices / joint.unit,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=np.stack([np.maximum(start, game.cost), end], axis=1) / joint.unit,
-        options={"maxiter": 1000, "maxfun": 2000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 20},
-    )
-    climbed: Array = found.x * joint.unit
+    at = np.clip(prices / joint.unit, floor, ceiling)
+    value, gradient = gain(at)
+    steps: list[tuple[Array, Array]] = []
+    for _ in range(_MAX_CLIMB):
+        free = ~(((at <= floor) & (gradient < 0)) | ((at >= ceiling) & (gradient > 0)))
+        uphill = np.where(free, gradient, 0.0)
+        if np.abs(uphill).max() < 1e-7:
+            break
+        direction = np.where(free, _quasi_newton(uphill, steps), 0.0)
+        if not steps or direction @ gradient <= 0:
+            steps, direction = [], uphill * 0.05 / max(float(np.abs(uphill).max()), 0.05)
+        for halving in range(40):
+            ahead = np.clip(at + direction * 0.5**halving, floor, ceiling)
+            reached, slope = gain(ahead)
+            if reached >= value + 1e-4 * (gradient @ (ahead - at)):
+                break
+        else:
+            break
+        step, turn = ahead - at, gradient - slope
+        if step @ turn > 1e-14:
+            steps = [*steps[-9:], (step, turn)]
+        stalled = reached - value < 1e-15 * abs(value)
+        at, value, gradient = ahead, reached, slope
+        if stalled:
+            break
+    climbed: Array = at * joint.unit
     return climbed
+
+
+_MAX_CLIMB = 1000
+
+
+def _quasi_newton(uphill: Array, steps: list[tuple[Array, Array]]) -> Array:
+    """`uphill` times the inverse curvature that past (step, loss of slope) pairs tell of."""
+    direction = uphill.copy()
+    weights = []
+    for step, turn in reversed(steps):
+        weights.append((step @ direction) / (step @ turn))
+        direction -= weights[-1] * turn
+    if steps:
+        step, turn = steps[-1]
+        direction *= (step @ turn) / (turn @ turn)
+    for (step, turn), weight in zip(steps, reversed(weights), strict=True):
+        direction += step * (weight - (turn @ direction) / (step @ turn))
+    return direction
 
 
 def _sweep(game: _Game, prices: Array, grid: Array) -> Array:
@@ -632,15 +677,15 @@ def _sweep(game: _Game, prices: Array, grid: Array) -> Array:
         following = np.append(prices, game.cost)[window + 1]
         pull = (following[0] - game.cost) * others[0]
         pull = pull + (following[1:] - prices[window[1:]]) @ others[1:]
-        sold = no_deal[turn - 1] - (options @ others[0]).real
-        gain = (grid - game.cost) * sold + (options @ pull).real
+        sold = no_deal[turn - 1] - (options * others[0]).sum(axis=1).real
+        gain = (grid - game.cost) * sold + (options * pull).sum(axis=1).real
         ceiling = np.append(prices, math.inf)[visits.previous[turn]]
         floor = np.append(prices, -math.inf)[visits.until[turn]]
         gain[(grid < floor) | (grid > ceiling)] = -math.inf
         best = int(gain.argmax())
         prices[turn], shares[turn] = grid[best], options[best]
         factors[:, buyer] = options[best]
-        no_deal[window] = (factors.prod(axis=1) @ joint.weights).real
+        no_deal[window] = joint.mixed(factors.prod(axis=1))
     return prices
 
 
@@ -660,7 +705,14 @@ def optimal_ladder(*, spec: priors.ValueSpec, rho: float, buyers: int, turns: in
     under 1e-6 of the first best), kinked ones take the nearest (under 1e-3 where the cost leaves
     a tenth of the support to gain).
     """
+    _check_game(rho=rho, buyers=buyers, turns=turns, cost=cost)
     return _best_ladder(spec, rho, buyers, _round_robin(turns, buyers), cost)
+
+
+def best_in_order(*, spec: priors.ValueSpec, rho: float, buyers: int, order: Sequence[int], cost: float) -> Ladder:
+    """The best prices for any order of visits (buyers counted from 0), against threshold buyers."""
+    _check_order(order, buyers)
+    return _best_ladder(spec, rho, buyers, tuple(order), cost)
 
 
 def one_pass(*, spec: priors.ValueSpec, rho: float, buyers: int, cost: float) -> Ladder:
@@ -700,22 +752,17 @@ def single_price(*, spec: priors.ValueSpec, rho: float, buyers: int, cost: float
     For U[0,1] at cost 0, p = (N + 1)^(-1/N). Against threshold buyers.
     """
     import numpy as np
-    from scipy.optimize import minimize_scalar
 
     _check_game(rho=rho, buyers=buyers, turns=1, cost=cost)
     joint = _joint(spec, rho, buyers)
-
-    def loss(price: float) -> float:
-        nobody = (joint.below(np.array([price])) ** buyers @ joint.weights).real
-        return -float((price - cost) * (1 - nobody[0]))
-
-    grid = np.maximum(_subdivide(joint.panels, 16), cost)
-    nobody = (joint.below(grid) ** buyers @ joint.weights).real
-    peak = int(((grid - cost) * (1 - nobody)).argmax())
-    around = grid[max(peak - 1, 0)], grid[min(peak + 1, len(grid) - 1)]
-    found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-10})
-    price = min((float(grid[peak]), float(found.x)), key=loss)
-    return _ladder(spec, rho, buyers, (price,) * buyers, tuple(range(buyers)), cost)
+    points = np.maximum(_subdivide(joint.panels, 16), cost)
+    best = (0.0, max(cost, joint.high))
+    for _ in range(6):
+        earned = (points - cost) * (1 - joint.mixed(joint.below(points) ** buyers))
+        peak = int(earned.argmax())
+        best = max(best, (float(earned[peak]), float(points[peak])))
+        points = np.linspace(points[max(peak - 1, 0)], points[min(peak + 1, len(points) - 1)], 33)
+    return _ladder(spec, rho, buyers, (best[1],) * buyers, tuple(range(buyers)), cost)
 
 
 def evaluate(
@@ -732,8 +779,9 @@ def evaluate(
     `order` counts buyers from 0. A price at or above one that the buyer refused never sells.
     """
     _check_game(rho=rho, buyers=buyers, turns=len(prices), cost=cost)
-    if len(order) != len(prices) or not all(0 <= buyer < buyers for buyer in order):
-        raise ValueError(f"An order names one of {buyers} buyers per price, not {order!r}.")
+    _check_order(order, buyers)
+    if len(order) != len(prices):
+        raise ValueError(f"There are {len(prices)} prices for {len(order)} turns.")
     ladder = _ladder(spec, rho, buyers, tuple(prices), tuple(order), cost)
     return ladder.revenue, ladder.welfare, ladder.deal_rate
 
@@ -814,6 +862,11 @@ def _check_game(*, rho: float, buyers: int, turns: int, cost: float) -> None:
         raise ValueError(f"The correlation rho must lie in [0, 1), not {rho!r}.")
     if not (math.isfinite(cost) and cost >= 0):
         raise ValueError(f"A cost is a number from 0 up, not {cost!r}.")
+
+
+def _check_order(order: Sequence[int], buyers: int) -> None:
+    if not all(0 <= buyer < buyers for buyer in order):
+        raise ValueError(f"An order names one of {buyers} buyers, counted from 0, a turn, not {order!r}.")
 
 
 # A buyer's sequence ----------------------------------------------------------------------------
