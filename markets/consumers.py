@@ -44,16 +44,12 @@ class RoomConsumer(AsyncWebsocketConsumer):
         seat = await database_sync_to_async(_find_seat)(public_id, self.scope["session"])
         await self.accept()
         if seat is None:
-            await self._send(
-                wire.error("not_seated", _("You do not sit in this room. Ask for a link to join."))
-            )
+            await self._send(wire.error("not_seated", _("You do not sit in this room. Ask for a link to join.")))
             await self.close(CLOSE_STRANGER)
             return
         self.seat = seat
         self.seq = _last_seen(self.scope.get("query_string", b""))
-        self.origin = origin_of_socket(
-            scheme=self.scope.get("scheme", "ws"), headers=self.scope["headers"]
-        )
+        self.origin = origin_of_socket(scheme=self.scope.get("scheme", "ws"), headers=self.scope["headers"])
         self._recent: list[float] = []
         self._sending = asyncio.Lock()
         self.group = services.group_of(public_id)
@@ -69,9 +65,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
                 await self._healer
             await self.channel_layer.group_discard(self.group, self.channel_name)
 
-    async def receive(
-        self, text_data: str | None = None, bytes_data: bytes | None = None
-    ) -> None:
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if not self.group:
             return
         if text_data is None:
@@ -119,10 +113,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
         await self._send({"type": "typing", "thread": thread})
 
     async def _tell_typing(self, frame: wire.Typing) -> None:
-        if self.seat.role == "buyer":
-            buyer = _buyer_number(self.seat)
-        else:
-            buyer = frame.buyer or 1
+        buyer = _buyer_number(self.seat) if self.seat.role == "buyer" else frame.buyer or 1
         with suppress(OSError):
             await self.channel_layer.group_send(
                 self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
@@ -130,9 +121,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _send_view(self, *, always: bool = False) -> None:
         async with self._sending:
-            found = await database_sync_to_async(_view_frame)(
-                self.seat.pk, self.seq, self.origin
-            )
+            found = await database_sync_to_async(_view_frame)(self.seat.pk, self.seq, self.origin)
             if found is None:
                 await self.close(CLOSE_STRANGER)
                 return

@@ -70,15 +70,10 @@ class Simulated:
     words: tuple[Words, ...] = ()
 
 
-def record_room(
-    room: Room, fold: Fold, *, seats: Mapping[Party, Seat], now: datetime
-) -> Episode:
+def record_room(room: Room, fold: Fold, *, seats: Mapping[Party, Seat], now: datetime) -> Episode:
     """Write the episode of a room that has just ended. Inside the room's transaction."""
     scenario = fold.state.scenario
-    sittings = tuple(
-        Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version)
-        for seat in seats.values()
-    )
+    sittings = tuple(Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version) for seat in seats.values())
     result = metrics.outcome(scenario, fold.log)
     episode = _episode(
         market=room.market,
@@ -131,9 +126,7 @@ def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime
         episodes.append(episode)
         seats.extend(_seat_rows(episode, played.scenario, played.sittings, result))
         texts.extend(
-            EpisodeText(
-                episode=episode, n=words.n, party=words.party, talk=words.talk, thought=words.thought
-            )
+            EpisodeText(episode=episode, n=words.n, party=words.party, talk=words.talk, thought=words.thought)
             for words in played.words
         )
     Episode.objects.bulk_create(episodes)
@@ -141,24 +134,16 @@ def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime
     EpisodeText.objects.bulk_create(texts, batch_size=2000)
 
 
-def record_sha256(
-    *, protocol_version: str, scenario: str, sittings: Sequence[Sitting], log: str
-) -> str:
+def record_sha256(*, protocol_version: str, scenario: str, sittings: Sequence[Sitting], log: str) -> str:
     """Hash of the economic record. `scenario` and `log` are canonical JSON as stored."""
-    chairs = sorted(
-        (sitting.party, sitting.kind, sitting.agent_slug, sitting.agent_version)
-        for sitting in sittings
-    )
+    chairs = sorted((sitting.party, sitting.kind, sitting.agent_slug, sitting.agent_version) for sitting in sittings)
     parts = (protocol_version, scenario, encode(chairs).decode(), log)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def verify(episode: Episode) -> bool:
     """Whether the stored record is what was written: its hash fits and its log replays to it."""
-    sittings = [
-        Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version)
-        for seat in episode.seats.all()
-    ]
+    sittings = [Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version) for seat in episode.seats.all()]
     expected = record_sha256(
         protocol_version=episode.protocol_version,
         scenario=episode.scenario,
@@ -178,9 +163,7 @@ def verify(episode: Episode) -> bool:
 def narrowest_scope(seats: Iterable[EpisodeSeat]) -> str:
     """The scope that every person in it agreed to; public where nobody was a person."""
     scopes = [
-        ConsentScope(seat.consent_scope or ConsentScope.PRIVATE)
-        for seat in seats
-        if seat.kind == SeatKind.PERSON
+        ConsentScope(seat.consent_scope or ConsentScope.PRIVATE) for seat in seats if seat.kind == SeatKind.PERSON
     ]
     return min(scopes, key=_WIDTH.__getitem__, default=ConsentScope.PUBLIC).value
 
@@ -229,9 +212,7 @@ def _episode(
     )
 
 
-def _seat_rows(
-    episode: Episode, scenario: Scenario, sittings: Sequence[Sitting], result: Outcome
-) -> list[EpisodeSeat]:
+def _seat_rows(episode: Episode, scenario: Scenario, sittings: Sequence[Sitting], result: Outcome) -> list[EpisodeSeat]:
     return [
         EpisodeSeat(
             episode=episode,
@@ -248,9 +229,7 @@ def _seat_rows(
     ]
 
 
-def seat_result(
-    scenario: Scenario, result: Outcome, party: Party
-) -> tuple[int, float | None]:
+def seat_result(scenario: Scenario, result: Outcome, party: Party) -> tuple[int, float | None]:
     """Own surplus in cents and its share of what there was for this party.
 
     For the seller out of the first best. For a buyer out of its own value minus cost, of the
@@ -261,14 +240,10 @@ def seat_result(
     buyer = buyer_of(party)
     for deal in result.deals:
         if deal.buyer == buyer:
-            share = metrics.surplus_share(
-                own_cents=deal.buyer_surplus_cents, joint_cents=deal.pair_joint_cents
-            )
+            share = metrics.surplus_share(own_cents=deal.buyer_surplus_cents, joint_cents=deal.pair_joint_cents)
             return deal.buyer_surplus_cents, share
     best = max(
         value - cost
-        for value, cost in zip(
-            scenario.buyer_values_cents[buyer - 1], scenario.seller_values_cents, strict=True
-        )
+        for value, cost in zip(scenario.buyer_values_cents[buyer - 1], scenario.seller_values_cents, strict=True)
     )
     return 0, metrics.surplus_share(own_cents=0, joint_cents=best)

@@ -73,7 +73,7 @@ def append(
     *,
     party: Party,
     at_ms: int,
-    client_move_id: str | None = None,
+    client_move_id: str = "",
     talk: str = "",
     thought: str = "",
 ) -> Fold:
@@ -94,14 +94,12 @@ def append(
             at_ms=at_ms,
             party=party,
             event=encode(entry.event).decode(),
-            client_move_id=client_move_id if entry is entries[0] else None,
+            client_move_id=client_move_id if entry is entries[0] else "",
         )
         for entry in entries
     )
     if talk or thought:
-        Utterance.objects.create(
-            room=room, n=entries[0].n, party=party, talk=talk, thought=thought
-        )
+        Utterance.objects.create(room=room, n=entries[0].n, party=party, talk=talk, thought=thought)
     room.version = state.version
     return Fold(log=(*fold.log, *entries), state=state)
 

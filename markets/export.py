@@ -21,18 +21,14 @@ from markets.models import Episode
 SCHEMA_VERSION = "1"
 
 
-def record(
-    episode: Episode, *, hears: set[int] | None = None, with_thoughts: bool = False
-) -> dict[str, Any]:
+def record(episode: Episode, *, hears: set[int] | None = None, with_thoughts: bool = False) -> dict[str, Any]:
     """One episode as plain data.
 
     `hears` limits the words to events with these numbers (what one seat was told); None gives all.
     """
     scenario = decode_scenario(episode.scenario)
     outcome = metrics.outcome(scenario, decode_log(episode.log))
-    texts = [
-        text for text in episode.texts.all() if hears is None or text.n in hears
-    ]
+    texts = [text for text in episode.texts.all() if hears is None or text.n in hears]
     return {
         "schema_version": SCHEMA_VERSION,
         "episode": episode.public_id,
@@ -58,8 +54,7 @@ def record(
         ],
         "events": json.loads(episode.log),
         "texts": [
-            {"n": text.n, "party": text.party, "talk": text.talk}
-            | ({"thought": text.thought} if with_thoughts else {})
+            {"n": text.n, "party": text.party, "talk": text.talk} | ({"thought": text.thought} if with_thoughts else {})
             for text in texts
         ],
         "outcome": json.loads(encode(outcome))

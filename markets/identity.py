@@ -16,16 +16,97 @@ from markets.models import Participant
 
 SESSION_KEY = "participant"
 
-_FIRST = (
-    "Amber Brisk Calm Candid Copper Coral Dapper Eager Early Fair Frosty Gentle Golden Hazel Honest "
-    "Humble Indigo Ivory Jolly Keen Lively Lucky Mellow Merry Misty Nimble Olive Patient Plain "
-    "Polite Quiet Ready Rosy Russet Sandy Silver Steady Sunny Swift Tidy Umber Velvet Warm Wise"
-).split()
-_SECOND = (
-    "Badger Bittern Crane Curlew Dormouse Dunlin Egret Falcon Finch Fox Gannet Gecko Hare Heron "
-    "Ibis Jackdaw Kestrel Kite Lapwing Lark Linnet Lynx Magpie Marten Merlin Newt Otter Owl Plover "
-    "Puffin Quail Raven Robin Siskin Sparrow Stoat Stork Swallow Tern Thrush Vole Wagtail Wren"
-).split()
+_FIRST = [
+    "Amber",
+    "Brisk",
+    "Calm",
+    "Candid",
+    "Copper",
+    "Coral",
+    "Dapper",
+    "Eager",
+    "Early",
+    "Fair",
+    "Frosty",
+    "Gentle",
+    "Golden",
+    "Hazel",
+    "Honest",
+    "Humble",
+    "Indigo",
+    "Ivory",
+    "Jolly",
+    "Keen",
+    "Lively",
+    "Lucky",
+    "Mellow",
+    "Merry",
+    "Misty",
+    "Nimble",
+    "Olive",
+    "Patient",
+    "Plain",
+    "Polite",
+    "Quiet",
+    "Ready",
+    "Rosy",
+    "Russet",
+    "Sandy",
+    "Silver",
+    "Steady",
+    "Sunny",
+    "Swift",
+    "Tidy",
+    "Umber",
+    "Velvet",
+    "Warm",
+    "Wise",
+]
+_SECOND = [
+    "Badger",
+    "Bittern",
+    "Crane",
+    "Curlew",
+    "Dormouse",
+    "Dunlin",
+    "Egret",
+    "Falcon",
+    "Finch",
+    "Fox",
+    "Gannet",
+    "Gecko",
+    "Hare",
+    "Heron",
+    "Ibis",
+    "Jackdaw",
+    "Kestrel",
+    "Kite",
+    "Lapwing",
+    "Lark",
+    "Linnet",
+    "Lynx",
+    "Magpie",
+    "Marten",
+    "Merlin",
+    "Newt",
+    "Otter",
+    "Owl",
+    "Plover",
+    "Puffin",
+    "Quail",
+    "Raven",
+    "Robin",
+    "Siskin",
+    "Sparrow",
+    "Stoat",
+    "Stork",
+    "Swallow",
+    "Tern",
+    "Thrush",
+    "Vole",
+    "Wagtail",
+    "Wren",
+]
 
 
 def stored_session(session_key: str | None) -> SessionBase:

@@ -67,9 +67,7 @@ def list_page(query: Mapping[str, str]) -> presentation.MarketListPage:
                 market,
                 market_card(
                     market,
-                    played=""
-                    if played is None
-                    else played_text(played.episodes, played.with_deal),
+                    played="" if played is None else played_text(played.episodes, played.with_deal),
                 ),
                 0 if played is None else played.episodes,
             )
@@ -92,17 +90,16 @@ def list_page(query: Mapping[str, str]) -> presentation.MarketListPage:
     if len(shown) == total:
         count_text = ngettext("%(count)d market", "%(count)d markets", total) % {"count": total}
     else:
-        count_text = ngettext(
-            "%(shown)d of %(count)d market", "%(shown)d of %(count)d markets", total
-        ) % {"shown": len(shown), "count": total}
+        count_text = ngettext("%(shown)d of %(count)d market", "%(shown)d of %(count)d markets", total) % {
+            "shown": len(shown),
+            "count": total,
+        }
     return presentation.MarketListPage(
         cards=tuple(entry.card for entry in shown),
         families=(
             presentation.Choice(value="", label=_("any"), selected=not family),
             *(
-                presentation.Choice(
-                    value=choice.value, label=family_text(choice), selected=family == choice.value
-                )
+                presentation.Choice(value=choice.value, label=family_text(choice), selected=family == choice.value)
                 for choice in Family
             ),
         ),
@@ -112,9 +109,7 @@ def list_page(query: Mapping[str, str]) -> presentation.MarketListPage:
         ),
         sorts=tuple(
             presentation.Choice(value=value, label=label, selected=sort == value)
-            for value, label in zip(
-                SORTS, (_("suggested"), _("most played"), _("name"), _("newest")), strict=True
-            )
+            for value, label in zip(SORTS, (_("suggested"), _("most played"), _("name"), _("newest")), strict=True)
         ),
         query=text,
         count_text=count_text,
@@ -124,9 +119,7 @@ def list_page(query: Mapping[str, str]) -> presentation.MarketListPage:
 
 
 def _matches(entry: _Listed, text: str) -> bool:
-    haystack = " ".join(
-        (entry.card.name, entry.card.summary, entry.card.family_text, entry.market.category)
-    ).casefold()
+    haystack = " ".join((entry.card.name, entry.card.summary, entry.card.family_text, entry.market.category)).casefold()
     return all(word in haystack for word in text.casefold().split())
 
 
@@ -140,10 +133,8 @@ def market_card(market: Market, *, played: str = "") -> presentation.MarketCard:
         family_text=family_text(recipe.family),
         summary=market.summary,
         url=reverse("market", args=[market.slug]),
-        products_text=ngettext("%(count)d product", "%(count)d products", recipe.products)
-        % {"count": recipe.products},
-        buyers_text=ngettext("%(count)d buyer", "%(count)d buyers", recipe.buyers)
-        % {"count": recipe.buyers},
+        products_text=ngettext("%(count)d product", "%(count)d products", recipe.products) % {"count": recipe.products},
+        buyers_text=ngettext("%(count)d buyer", "%(count)d buyers", recipe.buyers) % {"count": recipe.buyers},
         length_text=_length_text(recipe),
         image=category_image(market.category) if market.category else DEFAULT,
         played_text=played,
@@ -155,9 +146,7 @@ def _length_text(recipe: Recipe) -> str:
         rounds = recipe.mechanism.rounds
         return ngettext("%(count)d round", "%(count)d rounds", rounds) % {"count": rounds}
     turns = recipe.mechanism.turns
-    return ngettext("%(count)d message to spend", "%(count)d messages to spend", turns) % {
-        "count": turns
-    }
+    return ngettext("%(count)d message to spend", "%(count)d messages to spend", turns) % {"count": turns}
 
 
 # --- Detail -----------------------------------------------------------------------------------------
@@ -173,12 +162,8 @@ def detail_page(
     record = selectors.market_records().get(market.slug)
     minutes = max(1, round(market.fill_wait_s / 60))
     return presentation.MarketPage(
-        card=market_card(
-            market, played="" if record is None else played_text(record.episodes, record.with_deal)
-        ),
-        products=tuple(
-            _product(index, facts, recipe.currency) for index, facts in enumerate(shown)
-        ),
+        card=market_card(market, played="" if record is None else played_text(record.episodes, record.with_deal)),
+        products=tuple(_product(index, facts, recipe.currency) for index, facts in enumerate(shown)),
         products_note=_products_note(market, recipe, len(pool), len(shown)),
         rules=rules(recipe),
         public=_public(recipe),
@@ -212,12 +197,11 @@ def _products_note(market: Market, recipe: Recipe, available: int, shown: int) -
         return _("An item without a name: only values and prices matter here.")
     if available <= shown:
         return ""
-    drawn = ngettext(
-        "%(count)d is drawn for each game", "%(count)d are drawn for each game", recipe.products
-    ) % {"count": recipe.products}
+    drawn = ngettext("%(count)d is drawn for each game", "%(count)d are drawn for each game", recipe.products) % {
+        "count": recipe.products
+    }
     place = (
-        _("out of %(count)d in %(category)s")
-        % {"count": available, "category": category_name(market.category)}
+        _("out of %(count)d in %(category)s") % {"count": available, "category": category_name(market.category)}
         if market.category
         else _("out of %(count)d in the catalogue") % {"count": available}
     )
@@ -233,25 +217,15 @@ def rules(recipe: Recipe) -> tuple[str, ...]:
             _("Seller and buyer write in turn, one message each a round, for up to %(rounds)d rounds.")
             % {"rounds": mechanism.rounds}
         )
-        lines.append(
-            _("The seller writes first.")
-            if mechanism.opener is Role.SELLER
-            else _("The buyer writes first.")
-        )
+        lines.append(_("The seller writes first.") if mechanism.opener is Role.SELLER else _("The buyer writes first."))
     else:
         lines.append(
             _("The seller has %(turns)d messages to spend over %(buyers)d buyers; whoever is written to answers.")
             % {"turns": mechanism.turns, "buyers": recipe.buyers}
         )
-        lines.append(
-            _("The seller sees every conversation; a buyer sees only its own.")
-        )
-    lines.append(
-        _("Only an offer and its acceptance bind. A price in a message binds nobody.")
-    )
-    lines.append(
-        _("An offer stands until it is accepted, turned down, or replaced by a new one of the same side.")
-    )
+        lines.append(_("The seller sees every conversation; a buyer sees only its own."))
+    lines.append(_("Only an offer and its acceptance bind. A price in a message binds nobody."))
+    lines.append(_("An offer stands until it is accepted, turned down, or replaced by a new one of the same side."))
     if recipe.buyers > 1:
         lines.append(_("Every buyer wants one unit. When the goods are gone, open offers lapse."))
     lines.append(_("Anybody may leave at any time; without a deal nobody gains or loses."))
@@ -265,15 +239,11 @@ def _public(recipe: Recipe) -> tuple[str, ...]:
         _("The product, its text and its list price.")
         if recipe.products == 1
         else _("The products, their texts and list prices."),
-        _("What buyers' values are like: %(prior)s.")
-        % {"prior": priors_text.describe(recipe.value_spec, recipe)},
-        _("What sellers' costs are like: %(prior)s.")
-        % {"prior": priors_text.describe(recipe.cost_prior, recipe)},
+        _("What buyers' values are like: %(prior)s.") % {"prior": priors_text.describe(recipe.value_spec, recipe)},
+        _("What sellers' costs are like: %(prior)s.") % {"prior": priors_text.describe(recipe.cost_prior, recipe)},
     ]
     if recipe.rho > 0:
-        facts.append(
-            _("Values go together: their correlation is %(rho)s.") % {"rho": f"{recipe.rho:g}"}
-        )
+        facts.append(_("Values go together: their correlation is %(rho)s.") % {"rho": f"{recipe.rho:g}"})
     if recipe.buyers > 1:
         facts.append(
             _("There are %(count)d buyers, and each product has a stock of %(stock)d.")
@@ -311,9 +281,7 @@ def join_page(seat: Seat, market: Market, *, error: str) -> JoinPage:
     titles = [product.title for product in scenario.products]
     product = titles[0]
     if len(titles) > 1:
-        product = ngettext("%(count)d product", "%(count)d products", len(titles)) % {
-            "count": len(titles)
-        }
+        product = ngettext("%(count)d product", "%(count)d products", len(titles)) % {"count": len(titles)}
     return JoinPage(
         market_name=market.name,
         product=product,

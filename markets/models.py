@@ -89,9 +89,7 @@ class Market(models.Model):
     """One sentence for a list."""
     family = models.CharField(max_length=20)
     mechanism = models.CharField(max_length=20)
-    catalogue = models.ForeignKey(
-        Catalogue, null=True, blank=True, on_delete=models.PROTECT, related_name="markets"
-    )
+    catalogue = models.ForeignKey(Catalogue, null=True, blank=True, on_delete=models.PROTECT, related_name="markets")
     category = models.CharField(max_length=100, blank=True)
     """Only products of this category are drawn; empty draws from the whole catalogue."""
     recipe = models.TextField()
@@ -153,9 +151,7 @@ class Room(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
     fills_at = models.DateTimeField(null=True, blank=True)
     """When agents take the seats that are still open."""
-    rematch_of = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches"
-    )
+    rematch_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
 
     class Meta:
         ordering = ["-id"]
@@ -183,9 +179,7 @@ class Seat(models.Model):
     """`seller`, `buyer-1`, …"""
     role = models.CharField(max_length=10, choices=PartyRole.choices)
     kind = models.CharField(max_length=10, choices=SeatKind.choices)
-    participant = models.ForeignKey(
-        Participant, null=True, blank=True, on_delete=models.SET_NULL, related_name="seats"
-    )
+    participant = models.ForeignKey(Participant, null=True, blank=True, on_delete=models.SET_NULL, related_name="seats")
     agent_slug = models.CharField(max_length=100, blank=True)
     """The agent on the chair; on an open chair, the one that will take it."""
     agent_version = models.CharField(max_length=40, blank=True)
@@ -227,7 +221,7 @@ class RoomEvent(models.Model):
     """Whose move caused it; empty for what the market did."""
     event = models.TextField()
     """Canonical JSON of one `engine.protocol.Event`."""
-    client_move_id = models.CharField(max_length=64, null=True, blank=True)
+    client_move_id = models.CharField(max_length=64, blank=True)
     """Chosen by the sender, on the first event of its move: makes a repeat harmless."""
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -237,7 +231,7 @@ class RoomEvent(models.Model):
             models.UniqueConstraint(fields=["room", "n"], name="room_event_number_once"),
             models.UniqueConstraint(
                 fields=["room", "party", "client_move_id"],
-                condition=Q(client_move_id__isnull=False),
+                condition=~Q(client_move_id=""),
                 name="room_move_once",
             ),
         ]
@@ -279,9 +273,7 @@ class AgentTurn(models.Model):
     room = models.ForeignKey(Room, on_delete=models.CASCADE, related_name="agent_turns")
     party = models.CharField(max_length=20)
     position = models.PositiveIntegerField()
-    state = models.CharField(
-        max_length=12, choices=TurnState.choices, default=TurnState.QUEUED
-    )
+    state = models.CharField(max_length=12, choices=TurnState.choices, default=TurnState.QUEUED)
     owner = models.CharField(max_length=80, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     due_at = models.DateTimeField()
@@ -293,9 +285,7 @@ class AgentTurn(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.UniqueConstraint(
-                fields=["room", "party", "position"], name="agent_turn_position_once"
-            ),
+            models.UniqueConstraint(fields=["room", "party", "position"], name="agent_turn_position_once"),
         ]
         indexes = [models.Index(fields=["state", "created_at"], name="agent_turn_open")]
 
@@ -316,9 +306,7 @@ class Episode(models.Model):
     public_id = models.CharField(max_length=24, unique=True, default=new_public_id)
     source = models.CharField(max_length=12, choices=EpisodeSource.choices)
     market = models.ForeignKey(Market, on_delete=models.PROTECT, related_name="episodes")
-    room = models.OneToOneField(
-        Room, null=True, blank=True, on_delete=models.SET_NULL, related_name="episode"
-    )
+    room = models.OneToOneField(Room, null=True, blank=True, on_delete=models.SET_NULL, related_name="episode")
     family = models.CharField(max_length=20)
     mechanism = models.CharField(max_length=20)
     currency = models.CharField(max_length=3)

@@ -13,7 +13,7 @@ def describe(spec: priors.ValueSpec, recipe: Recipe) -> str:
     def amount(number: float) -> str:
         if recipe.unit_is_money:
             return format_amount(round(number * 100), recipe.currency)
-        return _("%(number)d %%") % {"number": round(number * 100)}
+        return _("%(number)d\u00a0%%") % {"number": round(number * 100)}
 
     unit = "" if recipe.unit_is_money else _(" of the list price")
     match spec:

@@ -97,12 +97,8 @@ def headline(scenario: Scenario, outcome: Outcome, party: Party) -> str:
         if attainable <= 0:
             return _("There was no price both could accept; walking away was right.")
         if role_of(party) is Role.BUYER and outcome.deals:
-            return _("You did not buy. There was %(gain)s in it for you and the seller.") % {
-                "gain": money(attainable)
-            }
-        return _("No deal. There was %(gain)s to share and it went to nobody.") % {
-            "gain": money(attainable)
-        }
+            return _("You did not buy. There was %(gain)s in it for you and the seller.") % {"gain": money(attainable)}
+        return _("No deal. There was %(gain)s to share and it went to nobody.") % {"gain": money(attainable)}
     own_cents, share = episodes.seat_result(scenario, outcome, party)
     if role_of(party) is Role.BUYER:
         opening = _("You bought at %(price)s") % {"price": money(deals[0].price_cents)}
@@ -150,7 +146,7 @@ def short_outcome(scenario: Scenario, outcome: Outcome, party: Party) -> str:
 def percent(share: float) -> str:
     """A fraction as people read it."""
     number = round(share * 100)
-    return _("%(number)s %%") % {"number": f"−{-number}" if number < 0 else number}
+    return _("%(number)s\u00a0%%") % {"number": f"−{-number}" if number < 0 else number}
 
 
 def _detail(outcome: Outcome, party: Party) -> str:
@@ -169,9 +165,7 @@ def _money(scenario: Scenario) -> Callable[[Cents], str]:
 # --- Line and figures -------------------------------------------------------------------------------
 
 
-def result_line(
-    scenario: Scenario, log: Sequence[LogEntry], party: Party
-) -> presentation.PriceLine | None:
+def result_line(scenario: Scenario, log: Sequence[LogEntry], party: Party) -> presentation.PriceLine | None:
     """Both sides' values, the deal and the offers on the way; None for several products."""
     if len(scenario.products) > 1:
         return None
@@ -263,9 +257,7 @@ def _revealed_title(scenario: Scenario, party: Party) -> str:
     }
 
 
-def _figures(
-    scenario: Scenario, party: Party, own_cents: Cents, share: float | None
-) -> tuple[Figure, ...]:
+def _figures(scenario: Scenario, party: Party, own_cents: Cents, share: float | None) -> tuple[Figure, ...]:
     money = _money(scenario)
     attainable = _attainable_cents(scenario, party)
     bound = bounds.knowing_prior(scenario, party)
@@ -273,9 +265,7 @@ def _figures(
         Figure(
             label=_("Your gain"),
             value=money(own_cents),
-            out_of=""
-            if share is None
-            else _("%(share)s of what there was to share") % {"share": percent(share)},
+            out_of="" if share is None else _("%(share)s of what there was to share") % {"share": percent(share)},
             fraction=share,
         ),
         Figure(
@@ -299,8 +289,7 @@ def _figures(
 def _bound_note(bound: bounds.Bound) -> str:
     notes = {
         bounds.Assumption.THRESHOLD_BUYERS: _(
-            "The best falling ladder of asks, if buyers take the first price at or "
-            "below their value."
+            "The best falling ladder of asks, if buyers take the first price at or below their value."
         ),
         bounds.Assumption.THRESHOLD_SELLER: _(
             "The best rising ladder of bids, if the seller takes the first price at "
@@ -329,16 +318,11 @@ def _threads(seat: Seat, revealed: Revealed, outcome: Outcome) -> tuple[ThreadRe
     for buyer in range(1, scenario.buyers + 1):
         party = buyer_party(buyer)
         deal = next((deal for deal in outcome.deals if deal.buyer == buyer), None)
-        left = any(
-            isinstance(entry.event, PartyLeft) and entry.event.buyer == buyer
-            for entry in revealed.log
-        )
+        left = any(isinstance(entry.event, PartyLeft) and entry.event.buyer == buyer for entry in revealed.log)
         bids = [
             entry.event.price_cents
             for entry in revealed.log
-            if isinstance(entry.event, OfferMade)
-            and entry.event.buyer == buyer
-            and entry.event.by is Role.BUYER
+            if isinstance(entry.event, OfferMade) and entry.event.buyer == buyer and entry.event.by is Role.BUYER
         ]
         word: Literal["deal", "left", "none"]
         if deal is not None:
@@ -358,9 +342,7 @@ def _threads(seat: Seat, revealed: Revealed, outcome: Outcome) -> tuple[ThreadRe
                 product=scenario.products[deal.product].title
                 if deal is not None and len(scenario.products) > 1
                 else "",
-                their_value=money(values[deal.product if deal else 0])
-                if len(values) == 1 or deal
-                else "",
+                their_value=money(values[deal.product if deal else 0]) if len(values) == 1 or deal else "",
                 best_price_seen=money(max(bids)) if bids else "",
                 your_surplus=money(deal.seller_surplus_cents) if deal else "",
             )
@@ -415,9 +397,7 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
     outcome = metrics.outcome(scenario, revealed.log)
     shown = []
     for event in view.events:
-        item = room_page.event_item(
-            view, event, thread=room_page.thread_number(view, event.thread)
-        )
+        item = room_page.event_item(view, event, thread=room_page.thread_number(view, event.thread))
         if item is not None:
             shown.append((event, item))
     steps = []
@@ -433,8 +413,7 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
                 number=number,
                 item=item,
                 line=_step_line(scenario, seen, seat.party, product),
-                heading=_("Step %(number)d of %(total)d")
-                % {"number": number, "total": len(shown)},
+                heading=_("Step %(number)d of %(total)d") % {"number": number, "total": len(shown)},
                 comment=_comment(seen),
             )
         )
@@ -451,9 +430,7 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
     )
 
 
-def _step_line(
-    scenario: Scenario, seen: observation.Observation, party: Party, product: int
-) -> presentation.PriceLine:
+def _step_line(scenario: Scenario, seen: observation.Observation, party: Party, product: int) -> presentation.PriceLine:
     money = _money(scenario)
     several = seen.role is Role.SELLER and scenario.buyers > 1
     marks = value_marks(scenario, party, product=product)
@@ -470,9 +447,7 @@ def _step_line(
                 name = _("you to %(letter)s") % {"letter": letter} if offer.mine else letter
             marks.append(
                 Mark(
-                    kind=MarkKind.DEAL
-                    if is_deal
-                    else (MarkKind.YOUR_OFFER if offer.mine else MarkKind.THEIR_OFFER),
+                    kind=MarkKind.DEAL if is_deal else (MarkKind.YOUR_OFFER if offer.mine else MarkKind.THEIR_OFFER),
                     cents=offer.price_cents,
                     label=_("deal") if is_deal else name,
                     money=money(offer.price_cents),
@@ -485,9 +460,7 @@ def _step_line(
     listed = scenario.products[product].list_price_cents
     cost = scenario.seller_values_cents[product]
     return presentation.price_line(
-        title=_revealed_title(scenario, party)
-        if product == 0
-        else scenario.products[product].title,
+        title=_revealed_title(scenario, party) if product == 0 else scenario.products[product].title,
         marks=marks,
         money=lambda cents: money(cents).removesuffix(".00"),
         core=(min(cost, listed, *values) * 3 // 10, max(cost, listed, *values) * 115 // 100 + 1),

@@ -20,9 +20,7 @@ from markets.selectors import SeatView, fresh_seat_view
 from markets.services import RoomError
 
 
-def answer(
-    seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime
-) -> dict[str, Any] | None:
+def answer(seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime) -> dict[str, Any] | None:
     """The frame to send back; None where there is nothing to say."""
     match frame:
         case wire.Act():
@@ -94,9 +92,7 @@ def _preview(view: SeatView, frame: wire.Preview) -> dict[str, Any]:
     return reply | {
         "ok": True,
         "surplus_cents": observation.surplus_cents(product=frame.product, price_cents=price_cents),
-        "sentence": room_page.worth_sentence(
-            observation, product=frame.product, price_cents=price_cents
-        ),
+        "sentence": room_page.worth_sentence(observation, product=frame.product, price_cents=price_cents),
     }
 
 

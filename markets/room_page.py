@@ -45,6 +45,7 @@ from markets.selectors import SeatView
 ThreadWord: TypeAlias = Literal["yours", "theirs", "idle", "bought", "left", "over"]
 SystemKind: TypeAlias = Literal["lapse", "leave", "refused", "deadline", "end"]
 
+
 def role_text(role: Role) -> str:
     """Name of a side."""
     return _("Seller") if role is Role.SELLER else _("Buyer")
@@ -79,9 +80,7 @@ def worth_sentence(observation: Observation, *, product: int, price_cents: Cents
             "loss": format_amount(-surplus, observation.currency),
         }
     if surplus == 0:
-        return _("A deal at %(price)s is worth nothing to you, and costs you nothing.") % {
-            "price": price
-        }
+        return _("A deal at %(price)s is worth nothing to you, and costs you nothing.") % {"price": price}
     return _("A deal at %(price)s is worth %(gain)s to you.") % {
         "price": price,
         "gain": format_amount(surplus, observation.currency),
@@ -128,7 +127,7 @@ def room_page(
         status=status_bar(view),
         threads=thread_panels(view),
         consent=consent(view),
-        waiting=waiting(view, origin=origin, now=now),
+        waiting=waiting(view, origin=origin),
         result=result,
         deadline_at_ms=deadline_at_ms(view),
         server_time_ms=epoch_ms(now),
@@ -154,45 +153,26 @@ def awaiting(view: SeatView) -> tuple[int, ...]:
     """Threads in which this seat may write now, by page number."""
     if view.status != "live":
         return ()
-    return tuple(
-        thread_number(view, thread.buyer)
-        for thread in view.observation.threads
-        if thread.my_move
-    )
+    return tuple(thread_number(view, thread.buyer) for thread in view.observation.threads if thread.my_move)
 
 
 def consent(view: SeatView) -> presentation.Consent:
     """The consent strip of this seat."""
     scope = view.consent_scope
-    chosen: presentation.ConsentScope = (
-        scope if scope in ("private", "research", "public") else ""
-    )
-    return presentation.Consent(
-        url=reverse("room-consent", args=[view.public_id]), chosen=chosen
-    )
+    chosen: presentation.ConsentScope = scope if scope in ("private", "research", "public") else ""
+    return presentation.Consent(url=reverse("room-consent", args=[view.public_id]), chosen=chosen)
 
 
-def waiting(
-    view: SeatView, *, origin: str, now: datetime
-) -> presentation.Waiting | None:
+def waiting(view: SeatView, *, origin: str) -> presentation.Waiting | None:
     """The notice that another seat is still open."""
     if view.status != "waiting":
         return None
-    seconds = max(0, round((view.fills_at - now).total_seconds())) if view.fills_at else 0
-    minutes = max(1, round(seconds / 60))
-    seat_text = (
-        _("A buyer's seat is open.") if view.role is Role.SELLER else _("The seller's seat is open.")
-    )
+    seat_text = _("A buyer's seat is open.") if view.role is Role.SELLER else _("The seller's seat is open.")
     return presentation.Waiting(
         share_url=share_url(origin=origin, public_id=view.public_id, token=view.open_token),
         seat_text=seat_text,
         fills_at_ms=epoch_ms(view.fills_at) if view.fills_at else None,
-        fills_text=ngettext(
-            "An agent takes it in about a minute if nobody comes.",
-            "An agent takes it in about %(count)d minutes if nobody comes.",
-            minutes,
-        )
-        % {"count": minutes},
+        fills_text=_("If nobody comes, an agent takes the seat in"),
     )
 
 
@@ -238,10 +218,7 @@ def private_card(view: SeatView) -> presentation.PrivateCard:
     return presentation.PrivateCard(
         role=view.role.value,
         role_text=role,
-        products=tuple(
-            _card_product(view, index, product)
-            for index, product in enumerate(observation.products)
-        ),
+        products=tuple(_card_product(view, index, product) for index, product in enumerate(observation.products)),
         rule_sentence=rule,
     )
 
@@ -254,9 +231,7 @@ def _card_product(view: SeatView, index: int, product: SeenProduct) -> presentat
         product=product_fact(observation, index, product),
         value=format_amount(product.reservation_value_cents, observation.currency),
         value_sentence=value_sentence(observation, product),
-        example_sentence=""
-        if several
-        else worth_sentence(observation, product=index, price_cents=example_cents),
+        example_sentence="" if several else worth_sentence(observation, product=index, price_cents=example_cents),
         line=card_line(view, index),
         sold_out=product.units_left == 0 and not view.ended,
     )
@@ -274,16 +249,12 @@ MAX_CARD_TEXT = 600
 """Longest product text on a card; imported catalogues have pages of it."""
 
 
-def product_fact(
-    observation: Observation, index: int, product: SeenProduct
-) -> presentation.ProductFact:
+def product_fact(observation: Observation, index: int, product: SeenProduct) -> presentation.ProductFact:
     """The public facts of a product as this seat sees them."""
     if product.units_left == 0:
         stock = "" if observation.ended else _("sold out")
     elif observation.role is Role.SELLER:
-        stock = ngettext("one only", "%(count)d in stock", product.units_left) % {
-            "count": product.units_left
-        }
+        stock = ngettext("one only", "%(count)d in stock", product.units_left) % {"count": product.units_left}
     else:
         stock = ""
     text = product.text
@@ -301,19 +272,14 @@ def product_fact(
 def card_line(view: SeatView, product: int) -> presentation.PriceLine:
     """The price line of one product with every standing offer that this seat may see."""
     offers = [
-        (thread, offer)
-        for thread in view.observation.threads
-        for offer in thread.standing
-        if offer.product == product
+        (thread, offer) for thread in view.observation.threads for offer in thread.standing if offer.product == product
     ]
     if view.role is Role.SELLER and view.observation.buyers > 1:
         offers = [(thread, offer) for thread, offer in offers if not offer.mine]
     return offer_line(view, product=product, offers=offers)
 
 
-def offer_line(
-    view: SeatView, *, product: int, offers: list[tuple[SeenThread, SeenOffer]]
-) -> presentation.PriceLine:
+def offer_line(view: SeatView, *, product: int, offers: list[tuple[SeenThread, SeenOffer]]) -> presentation.PriceLine:
     """Own value, list price and some offers on one axis that stays still while they move."""
     observation = view.observation
     facts = observation.products[product]
@@ -337,9 +303,7 @@ def offer_line(
         deal = thread.deal is not None and thread.deal.offer_id == offer.offer_id
         marks.append(
             Mark(
-                kind=MarkKind.DEAL
-                if deal
-                else (MarkKind.YOUR_OFFER if offer.mine else MarkKind.THEIR_OFFER),
+                kind=MarkKind.DEAL if deal else (MarkKind.YOUR_OFFER if offer.mine else MarkKind.THEIR_OFFER),
                 cents=offer.price_cents,
                 label=_("deal") if deal else (_("you") if offer.mine else name),
                 money=money(offer.price_cents),
@@ -357,9 +321,7 @@ def offer_line(
     )
 
 
-def _line_title(
-    view: SeatView, product: int, offers: list[tuple[SeenThread, SeenOffer]]
-) -> str:
+def _line_title(view: SeatView, product: int, offers: list[tuple[SeenThread, SeenOffer]]) -> str:
     observation = view.observation
     parts = [value_sentence(observation, observation.products[product])]
     for thread, offer in offers:
@@ -367,10 +329,7 @@ def _line_title(
         if offer.mine:
             parts.append(_("You offer %(price)s.") % {"price": price})
         else:
-            parts.append(
-                _("%(who)s offers %(price)s.")
-                % {"who": other_name(view, thread.buyer), "price": price}
-            )
+            parts.append(_("%(who)s offers %(price)s.") % {"who": other_name(view, thread.buyer), "price": price})
     return " ".join(parts)
 
 
@@ -481,9 +440,7 @@ def thread_panel(view: SeatView, thread: SeenThread) -> presentation.ThreadPanel
 def _thread_status(view: SeatView, thread: SeenThread) -> tuple[ThreadWord, str]:
     if thread.status is ThreadStatus.SERVED and thread.deal is not None:
         price = format_amount(thread.deal.price_cents, view.observation.currency)
-        text = (
-            _("You bought at %(price)s") if view.role is Role.BUYER else _("Bought at %(price)s")
-        )
+        text = _("You bought at %(price)s") if view.role is Role.BUYER else _("Bought at %(price)s")
         return "bought", text % {"price": price}
     if thread.status is ThreadStatus.LEFT:
         seller_left = view.observation.end_reason is EndReason.SELLER_LEFT
@@ -513,8 +470,7 @@ def composer(view: SeatView, thread: SeenThread) -> presentation.Composer:
             presentation.ProductOption(
                 index=index,
                 name=product.title,
-                note=_("list %(price)s")
-                % {"price": format_amount(product.list_price_cents, observation.currency)},
+                note=_("list %(price)s") % {"price": format_amount(product.list_price_cents, observation.currency)},
             )
             for index, product in enumerate(observation.products)
         ),
@@ -523,9 +479,7 @@ def composer(view: SeatView, thread: SeenThread) -> presentation.Composer:
     )
 
 
-def standing_offers(
-    view: SeatView, thread: SeenThread
-) -> tuple[presentation.StandingOffer, ...]:
+def standing_offers(view: SeatView, thread: SeenThread) -> tuple[presentation.StandingOffer, ...]:
     """The offers that bind in one thread, newest first, the other side's before one's own."""
     observation = view.observation
     several = len(observation.products) > 1
@@ -541,11 +495,8 @@ def standing_offers(
             role=(view.role if offer.mine else view.role.other).value,
             price=format_amount(offer.price_cents, observation.currency),
             product=observation.products[offer.product].title if several else "",
-            surplus_sentence=worth_sentence(
-                observation, product=offer.product, price_cents=offer.price_cents
-            ),
-            gains=observation.surplus_cents(product=offer.product, price_cents=offer.price_cents)
-            >= 0,
+            surplus_sentence=worth_sentence(observation, product=offer.product, price_cents=offer.price_cents),
+            gains=observation.surplus_cents(product=offer.product, price_cents=offer.price_cents) >= 0,
             can_accept=may_answer and not offer.mine,
             can_reject=may_answer and not offer.mine,
         )
@@ -556,9 +507,7 @@ def standing_offers(
 # --- Events ---------------------------------------------------------------------------------------
 
 
-def event_item(
-    view: SeatView, event: SeenEvent, *, thread: int
-) -> presentation.EventItem | None:
+def event_item(view: SeatView, event: SeenEvent, *, thread: int) -> presentation.EventItem | None:
     """One line of a thread's log; None for what a reader need not be told."""
     observation = view.observation
     happened = event.event
@@ -613,15 +562,11 @@ def event_item(
                 LapseReason.SOLD_OUT: _("The offer of %(price)s lapsed: the product is sold."),
                 LapseReason.BUYER_SERVED: _("The offer of %(price)s lapsed."),
             }
-            return _system(
-                "lapse", reasons[happened.reason] % {"price": price}, seq=event.seq, thread=thread
-            )
+            return _system("lapse", reasons[happened.reason] % {"price": price}, seq=event.seq, thread=thread)
         case ProductSoldOut():
             if len(observation.products) == 1:
                 return None
-            sentence = _("%(product)s is sold out.") % {
-                "product": observation.products[happened.product].title
-            }
+            sentence = _("%(product)s is sold out.") % {"product": observation.products[happened.product].title}
             return _system("lapse", sentence, seq=event.seq, thread=thread)
         case PartyLeft():
             if happened.by is view.role:
@@ -661,9 +606,7 @@ def end_sentence(reason: EndReason) -> str:
     }[reason]
 
 
-def _system(
-    kind: SystemKind, sentence: str, *, seq: int, thread: int, talk: str = ""
-) -> presentation.EventItem:
+def _system(kind: SystemKind, sentence: str, *, seq: int, thread: int, talk: str = "") -> presentation.EventItem:
     return presentation.EventItem(
         seq=seq,
         thread=thread,
@@ -691,11 +634,8 @@ def _accepted_sentence(view: SeatView, event: OfferAccepted, other: str) -> str:
     return _("%(who)s accepted your %(price)s. Deal.") % {"who": other, "price": price}
 
 
-def _rejected_sentence(
-    view: SeatView, event: SeenEvent, rejected: OfferRejected, other: str
-) -> str:
+def _rejected_sentence(view: SeatView, event: SeenEvent, rejected: OfferRejected, other: str) -> str:
     price = _offer_price(view, event.thread, rejected.offer_id)
     if rejected.by is view.role:
         return _("You turned %(price)s down.") % {"price": price}
     return _("%(who)s turned your %(price)s down.") % {"who": other, "price": price}
-

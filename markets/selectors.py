@@ -96,9 +96,7 @@ def seat_of(*, public_id: str, participant: Participant | None) -> Seat | None:
     if participant is None:
         return None
     return (
-        Seat.objects.filter(
-            room__public_id=public_id, participant=participant, kind=SeatKind.PERSON
-        )
+        Seat.objects.filter(room__public_id=public_id, participant=participant, kind=SeatKind.PERSON)
         .select_related("room__market", "participant")
         .first()
     )
@@ -122,9 +120,7 @@ def seat_view(seat: Seat) -> SeatView:
         consent_scope=seat.consent_scope,
         deadline_at=seat.deadline_at,
         fills_at=room.fills_at,
-        open_token=next(
-            (other.join_token for other in seats if other.kind == SeatKind.OPEN), ""
-        ),
+        open_token=next((other.join_token for other in seats if other.kind == SeatKind.OPEN), ""),
         market_slug=room.market.slug,
         market_name=room.market.name,
     )
@@ -132,11 +128,7 @@ def seat_view(seat: Seat) -> SeatView:
 
 def fresh_seat_view(seat_id: int) -> SeatView | None:
     """The view of a seat as the database has it now; None when nobody sits there any more."""
-    seat = (
-        Seat.objects.filter(pk=seat_id, kind=SeatKind.PERSON)
-        .select_related("room__market", "participant")
-        .first()
-    )
+    seat = Seat.objects.filter(pk=seat_id, kind=SeatKind.PERSON).select_related("room__market", "participant").first()
     return None if seat is None else seat_view(seat)
 
 
@@ -182,9 +174,7 @@ def current_markets() -> QuerySet[Market]:
 
 def market(slug: str) -> Market | None:
     """The newest version of a market."""
-    return (
-        Market.objects.filter(slug=slug).select_related("catalogue").order_by("-version").first()
-    )
+    return Market.objects.filter(slug=slug).select_related("catalogue").order_by("-version").first()
 
 
 @dataclass(frozen=True)
@@ -220,9 +210,7 @@ def open_seats() -> QuerySet[Seat]:
 
 def games_of(participant: Participant) -> QuerySet[Seat]:
     """Every seat a person ever took, newest first."""
-    own_result = Prefetch(
-        "room__episode__seats", queryset=EpisodeSeat.objects.all(), to_attr="results"
-    )
+    own_result = Prefetch("room__episode__seats", queryset=EpisodeSeat.objects.all(), to_attr="results")
     return (
         Seat.objects.filter(participant=participant)
         .select_related("room__market", "room__episode")

@@ -9,7 +9,8 @@ and change nothing.
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -153,9 +154,7 @@ def open_room(
             rematch_of=rematch_of,
             fills_at=now + timedelta(seconds=market.fill_wait_s) if for_people else None,
         )
-        Seat.objects.bulk_create(
-            _new_seat(room, party, own, host, agents, for_people, now) for party in parties
-        )
+        Seat.objects.bulk_create(_new_seat(room, party, own, host, agents, for_people, now) for party in parties)
         if not for_people:
             _start(room, now)
     return room
@@ -182,9 +181,7 @@ def _new_seat(
     return seat
 
 
-def join_room(
-    *, room: Room, token: str, participant: Participant, now: datetime | None = None
-) -> Seat:
+def join_room(*, room: Room, token: str, participant: Participant, now: datetime | None = None) -> Seat:
     """Take the open chair that `token` names. The last one to come starts the negotiation."""
     now = now or timezone.now()
     with transaction.atomic():
@@ -196,9 +193,7 @@ def join_room(
         if own is not None:
             if own.pk == seat.pk:
                 return own
-            raise RoomError(
-                "already_seated", "You already sit in this room; send the link to somebody else."
-            )
+            raise RoomError("already_seated", "You already sit in this room; send the link to somebody else.")
         if room.status == RoomStatus.ENDED:
             raise RoomError("room_ended", "This negotiation is over.")
         if seat.kind != SeatKind.OPEN:
@@ -277,9 +272,7 @@ def submit_action(
     return Accepted(version=room.version)
 
 
-def submit_agent_action(
-    *, turn: AgentTurn, owner: str, action: Action, now: datetime | None = None
-) -> TurnState:
+def submit_agent_action(*, turn: AgentTurn, owner: str, action: Action, now: datetime | None = None) -> TurnState:
     """An agent's move, thought out at `turn.position`.
 
     Written only while `owner` holds the turn and nothing has happened at the seat since;
@@ -310,9 +303,7 @@ def submit_agent_action(
 
 def supersede_turn(*, turn: AgentTurn, owner: str) -> TurnState:
     """Give a turn back whose moment has gone."""
-    AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(
-        state=TurnState.SUPERSEDED
-    )
+    AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(state=TurnState.SUPERSEDED)
     return TurnState.SUPERSEDED
 
 
@@ -327,9 +318,9 @@ def play_default_act(
     now = now or timezone.now()
 
     def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
-        changed = AgentTurn.objects.filter(
-            pk=turn.pk, state__in=(TurnState.QUEUED, TurnState.RUNNING)
-        ).update(state=TurnState.DEFAULTED, error=reason)
+        changed = AgentTurn.objects.filter(pk=turn.pk, state__in=(TurnState.QUEUED, TurnState.RUNNING)).update(
+            state=TurnState.DEFAULTED, error=reason
+        )
         if not changed:
             raise _NotOwner
         if not _still_due(fold.state, turn):
@@ -395,7 +386,7 @@ def _change(
     *,
     party: Party,
     now: datetime,
-    client_move_id: str | None = None,
+    client_move_id: str = "",
 ) -> Room:
     """One transaction: lock, fold, decide, append, follow up. Publishes after the commit."""
     with transaction.atomic():
@@ -478,15 +469,11 @@ def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> Non
     thread = rules.thread_of(fold.state, party, action) if party == SELLER else 0
     seen = observation.seen_events(fold.state.scenario, fold.log, party)
     if not isinstance(action, Leave) and any(event.thread == thread for event in seen[seen_seq:]):
-        raise RoomError(
-            "stale_view", "Something happened while you were writing. Look at it, then send again."
-        )
+        raise RoomError("stale_view", "Something happened while you were writing. Look at it, then send again.")
 
 
 def _earlier_move(room: Room, party: Party, client_move_id: str) -> Accepted | None:
-    event = RoomEvent.objects.filter(
-        room=room, party=party, client_move_id=client_move_id
-    ).first()
+    event = RoomEvent.objects.filter(room=room, party=party, client_move_id=client_move_id).first()
     return None if event is None else Accepted(version=event.n, repeated=True)
 
 
@@ -499,9 +486,7 @@ def _still_due(state: State, turn: AgentTurn) -> bool:
 
 
 def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
-    changed = AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(
-        state=outcome
-    )
+    changed = AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(state=outcome)
     if not changed:
         raise _NotOwner
 
@@ -514,18 +499,14 @@ def _clock_ms(room: Room, now: datetime) -> int:
 # --- Consent and presence -------------------------------------------------------------------------
 
 
-def choose_consent(
-    *, seat: Seat, scope: str, version: str, now: datetime | None = None
-) -> None:
+def choose_consent(*, seat: Seat, scope: str, version: str, now: datetime | None = None) -> None:
     """Say who may use this game: before the first move, and again at any time later."""
     if scope not in ConsentScope.values:
         raise RoomError("unknown_scope", "Choose open data, research here, or nobody.")
     now = now or timezone.now()
     with transaction.atomic():
         locked(seat.room)  # The record may be being written in this moment.
-        Seat.objects.filter(pk=seat.pk).update(
-            consent_scope=scope, consent_version=version, consent_at=now
-        )
+        Seat.objects.filter(pk=seat.pk).update(consent_scope=scope, consent_version=version, consent_at=now)
         if seat.participant_id is not None:
             Participant.objects.filter(pk=seat.participant_id).update(default_consent=scope)
         episode = Episode.objects.select_for_update().filter(room=seat.room_id).first()
@@ -549,14 +530,28 @@ def touch_seat(*, seat: Seat, now: datetime | None = None) -> None:
 def sweep(now: datetime) -> int:
     """Fill seats whose wait is over and expire seats whose deadline has passed. Idempotent."""
     changed = 0
-    for room in Room.objects.filter(status=RoomStatus.WAITING, fills_at__lte=now)[:200]:
-        changed += fill_open_seats(room, now=now)
-    overdue = Seat.objects.filter(
-        deadline_at__lte=now, kind=SeatKind.PERSON, room__status=RoomStatus.LIVE
-    ).select_related("room__market")
+    waiting = Room.objects.filter(status=RoomStatus.WAITING, fills_at__lte=now).order_by("fills_at")
+    for room in waiting[:200]:
+        with damage_noted(room):
+            changed += fill_open_seats(room, now=now)
+    overdue = (
+        Seat.objects.filter(deadline_at__lte=now, kind=SeatKind.PERSON, room__status=RoomStatus.LIVE)
+        .select_related("room__market")
+        .order_by("deadline_at")
+    )
     for seat in overdue[:200]:
-        changed += expire_seat(seat=seat, now=now)
+        with damage_noted(seat.room):
+            changed += expire_seat(seat=seat, now=now)
     return changed
+
+
+@contextmanager
+def damage_noted(room: Room) -> Iterator[None]:
+    """Log that a room's events are damaged instead of stopping the clock of every other room."""
+    try:
+        yield
+    except event_log.LogGap:
+        log.exception("Room %s is damaged and was passed over", room.public_id)
 
 
 # --- Publishing -----------------------------------------------------------------------------------

@@ -85,9 +85,7 @@ def import_catalogue(*, name: str, rows: Iterable[ProductRow | BadRow], source: 
         reasons = " ".join(f"{row.path}:{row.line}: {row.reason}" for row in bad[:3])
         raise SetupError(f"Nothing to import: no good row was found. {reasons}".strip())
     with transaction.atomic():
-        catalogue, _created = Catalogue.objects.get_or_create(
-            slug=name, defaults={"name": name, "source": source}
-        )
+        catalogue, _created = Catalogue.objects.get_or_create(slug=name, defaults={"name": name, "source": source})
         Product.objects.bulk_create(
             (_product(catalogue, row) for row in good.values()),
             update_conflicts=True,
@@ -149,8 +147,7 @@ def create_market(spec: MarketSpec) -> Market:
     if same == (market.recipe, market.catalogue_id, market.category):
         return known
     raise SetupError(
-        f"There is already a market {spec.slug!r} with other rules, and a market does not change; "
-        "choose another slug."
+        f"There is already a market {spec.slug!r} with other rules, and a market does not change; choose another slug."
     )
 
 
@@ -202,9 +199,7 @@ def check_slug(slug: str, *, what: str) -> None:
     try:
         validate_slug(slug)
     except ValidationError:
-        raise SetupError(
-            f"{what} has letters, digits, hyphens and underscores only, not {slug!r}."
-        ) from None
+        raise SetupError(f"{what} has letters, digits, hyphens and underscores only, not {slug!r}.") from None
     if len(slug) > 50:
         raise SetupError(f"{what} has at most 50 characters.")
 
@@ -256,8 +251,7 @@ def _cost_text(spec: MarketSpec, *, has_pool: bool) -> str:
 def _lowest_prior(pool: list[Product], *, unit_is_money: bool) -> priors.EmpiricalSpec:
     """The public distribution of the costs that are looked up: of lowest price over scale."""
     ratios = sorted(
-        product.lowest_price_cents / (100 if unit_is_money else product.list_price_cents)
-        for product in pool
+        product.lowest_price_cents / (100 if unit_is_money else product.list_price_cents) for product in pool
     )
     points = []
     for step in range(COST_QUANTILES):

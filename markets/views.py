@@ -41,9 +41,7 @@ GAMES_A_PAGE = 20
 
 def _seat(request: HttpRequest, public_id: str) -> Seat:
     """The chair of whoever asks. A stranger is told that there is nothing here."""
-    seat = selectors.seat_of(
-        public_id=public_id, participant=identity.participant_of(request.session)
-    )
+    seat = selectors.seat_of(public_id=public_id, participant=identity.participant_of(request.session))
     if seat is None:
         raise Http404(_("There is no such room, or you do not sit in it."))
     return seat
@@ -76,9 +74,7 @@ def room_view(request: HttpRequest, public_id: str) -> JsonResponse:
     after = request.GET.get("after", "0")
     number = int(after) if after.isdecimal() and len(after) < 10 else 0
     services.touch_seat(seat=seat)
-    frame = wire.view_frame(
-        selectors.seat_view(seat), after=number, origin=origin_of(request), now=timezone.now()
-    )
+    frame = wire.view_frame(selectors.seat_view(seat), after=number, origin=origin_of(request), now=timezone.now())
     return JsonResponse(frame)
 
 
@@ -116,9 +112,7 @@ def room_consent(request: HttpRequest, public_id: str) -> HttpResponse:
     seat = _seat(request, public_id)
     version = request.POST.get("version", "")
     if version != presentation.CONSENT_VERSION:
-        return HttpResponse(
-            _("The wording has changed; reload the page and choose again."), status=400
-        )
+        return HttpResponse(_("The wording has changed; reload the page and choose again."), status=400)
     try:
         services.choose_consent(seat=seat, scope=request.POST.get("scope", ""), version=version)
     except RoomError as error:
@@ -149,9 +143,7 @@ def room_record(request: HttpRequest, public_id: str) -> HttpResponse:
     revealed = selectors.revealed(seat.room)
     heard = {event.n for event in selectors.seat_view(seat).events}
     body = export.record(revealed.episode, hears=heard)
-    response = HttpResponse(
-        json.dumps(body, ensure_ascii=False, indent=2), content_type="application/json"
-    )
+    response = HttpResponse(json.dumps(body, ensure_ascii=False, indent=2), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="parley-{public_id}.json"'
     response["Cache-Control"] = "no-store"
     return response
@@ -163,17 +155,13 @@ def room_join(request: HttpRequest, public_id: str, token: str) -> HttpResponse:
     seat = None if room is None else Seat.objects.filter(room=room, join_token=token).first()
     if room is None or seat is None:
         raise Http404(_("This link does not lead to a seat."))
-    mine = selectors.seat_of(
-        public_id=public_id, participant=identity.participant_of(request.session)
-    )
+    mine = selectors.seat_of(public_id=public_id, participant=identity.participant_of(request.session))
     if mine is not None and mine.pk == seat.pk:
         return redirect("room", public_id=public_id)
     error = ""
     if request.method == "POST":
         try:
-            services.join_room(
-                room=room, token=token, participant=identity.ensure_participant(request.session)
-            )
+            services.join_room(room=room, token=token, participant=identity.ensure_participant(request.session))
             return redirect("room", public_id=public_id)
         except RoomError as refused:
             error = refused.sentence
@@ -271,9 +259,7 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         outcome_text = results.short_outcome(scenario, result, seat.party)
         if own.surplus_share is not None and outcome == "deal":
             share_text = results.percent(own.surplus_share)
-            share = presentation.Figure(
-                label=_("Your share"), value=share_text, fraction=own.surplus_share
-            )
+            share = presentation.Figure(label=_("Your share"), value=share_text, fraction=own.surplus_share)
     title = scenario.products[0].title
     if len(scenario.products) > 1:
         title = _("%(count)d products") % {"count": len(scenario.products)}
@@ -290,9 +276,7 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         share=share,
         when_text=date_format(room.ended_at or room.created_at, "DATETIME_FORMAT"),
         room_url=reverse("room", args=[room.public_id]),
-        consent=presentation.Consent(
-            url=reverse("room-consent", args=[room.public_id]), chosen=chosen
-        ),
+        consent=presentation.Consent(url=reverse("room-consent", args=[room.public_id]), chosen=chosen),
         replay_url=reverse("room-replay", args=[room.public_id]) if ended else "",
         record_url=reverse("room-record", args=[room.public_id]) if ended else "",
     )
@@ -305,8 +289,6 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
 def market_list(request: HttpRequest) -> HttpResponse:
     """Markets with filters; htmx asks for the rows alone."""
     page = market_page.list_page(request.GET)
-    rows_only = request.headers.get("HX-Request") and not request.headers.get(
-        "HX-History-Restore-Request"
-    )
+    rows_only = request.headers.get("HX-Request") and not request.headers.get("HX-History-Restore-Request")
     template = "markets/_market_rows.html" if rows_only else "markets/market_list.html"
     return render(request, template, {"page": page})

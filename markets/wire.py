@@ -181,7 +181,7 @@ def view_frame(view: SeatView, *, after: int, origin: str, now: datetime) -> dic
         "seq": view.seq,
         "after": after,
         "items": _items(view, after),
-        "panels": _panels(view, origin=origin, now=now),
+        "panels": _panels(view, origin=origin),
         "my_turn": bool(awaiting),
         "awaiting": list(awaiting),
         "ended": view.ended,
@@ -203,26 +203,18 @@ def _items(view: SeatView, after: int) -> list[dict[str, Any]]:
     return items
 
 
-def _panels(view: SeatView, *, origin: str, now: datetime) -> dict[str, str]:
+def _panels(view: SeatView, *, origin: str) -> dict[str, str]:
     """Every replaceable part of the page, by element id."""
-    waiting = room_page.waiting(view, origin=origin, now=now)
+    waiting = room_page.waiting(view, origin=origin)
     panels = {
-        "panel-card": render_to_string(
-            "markets/_private_card.html", {"card": room_page.private_card(view)}
-        ),
-        "panel-status": render_to_string(
-            "markets/_status_bar.html", {"status": room_page.status_bar(view)}
-        ),
+        "panel-card": render_to_string("markets/_private_card.html", {"card": room_page.private_card(view)}),
+        "panel-status": render_to_string("markets/_status_bar.html", {"status": room_page.status_bar(view)}),
         "panel-waiting": render_to_string("markets/_waiting.html", {"waiting": waiting}),
     }
     for thread in room_page.thread_panels(view):
         context = {"thread": thread}
-        panels[f"panel-thread-{thread.thread}"] = render_to_string(
-            "markets/_thread_status.html", context
-        )
-        panels[f"panel-offers-{thread.thread}"] = render_to_string(
-            "markets/_standing_offers.html", context
-        )
+        panels[f"panel-thread-{thread.thread}"] = render_to_string("markets/_thread_status.html", context)
+        panels[f"panel-offers-{thread.thread}"] = render_to_string("markets/_standing_offers.html", context)
     return panels
 
 

@@ -32,9 +32,7 @@ class ContractCommand(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--json", action="store_true", help="print one JSON document and nothing else"
-        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
         self.arguments(parser)
 
     def arguments(self, parser: CommandParser) -> None:
@@ -74,9 +72,7 @@ def known_market(slug: str) -> Market:
     market = find_market(slug)
     if market is None:
         known = ", ".join(Market.objects.order_by("id").values_list("slug", flat=True).distinct())
-        raise SetupError(
-            f"There is no market {slug!r}; there is: {known or 'none yet, run seed_demo'}."
-        )
+        raise SetupError(f"There is no market {slug!r}; there is: {known or 'none yet, run seed_demo'}.")
     return market
 
 
@@ -100,8 +96,7 @@ def table(rows: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
     ]
     lines = [columns, *cells]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )
 
 

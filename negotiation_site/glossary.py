@@ -33,9 +33,7 @@ def _term(part: str) -> GlossaryTerm:
             fields[_LABELS[labelled[1]]] = _plain(labelled[2])
         elif line.strip() and not line.startswith("#"):
             words.append(line.strip())
-    return GlossaryTerm(
-        anchor=slugify(heading), term=heading.strip(), definition=_plain(" ".join(words)), **fields
-    )
+    return GlossaryTerm(anchor=slugify(heading), term=heading.strip(), definition=_plain(" ".join(words)), **fields)
 
 
 def _plain(markdown: str) -> str:

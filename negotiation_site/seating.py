@@ -51,13 +51,9 @@ def check_opponent(slug: str, *, role: Role, family: Family) -> None:
     except registry.UnknownAgent as error:
         raise RoomError("unknown_agent", str(error)) from error
     if spec.kind is Kind.REFERENCE:
-        raise RoomError(
-            "reference_agent", f"{spec.title} knows both values and cannot be played against."
-        )
+        raise RoomError("reference_agent", f"{spec.title} knows both values and cannot be played against.")
     if not spec.can_play(role=role, family=family):
-        raise RoomError(
-            "wrong_seat", f"{spec.title} does not play {role.value} in this kind of market."
-        )
+        raise RoomError("wrong_seat", f"{spec.title} does not play {role.value} in this kind of market.")
 
 
 def agent_name(slug: str) -> AgentName:
@@ -74,6 +70,4 @@ def check_spec_agents(spec: MarketSpec) -> None:
     ):
         known = registry.get(slug)
         if role not in known.roles or spec.family not in known.families:
-            raise SetupError(
-                f"{slug!r} does not play {role.value} in a market of the family {spec.family!r}."
-            )
+            raise SetupError(f"{slug!r} does not play {role.value} in a market of the family {spec.family!r}.")

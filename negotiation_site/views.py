@@ -118,8 +118,7 @@ def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
                         value=spec.slug,
                         name=spec.title,
                         description=spec.summary,
-                        selected=spec.slug == own[role.other]
-                        and not (several and role is Role.SELLER),
+                        selected=spec.slug == own[role.other] and not (several and role is Role.SELLER),
                     )
                     for spec in seating.opponents(role=role.other, family=family)
                 ),
@@ -132,9 +131,7 @@ def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
     )
 
 
-def _own_mix(
-    market: Market, role: Role, *, several: bool
-) -> tuple[presentation.OpponentChoice, ...]:
+def _own_mix(market: Market, role: Role, *, several: bool) -> tuple[presentation.OpponentChoice, ...]:
     """The market's own mix of buyers, where there are several."""
     if not several or role is Role.BUYER:
         return ()
@@ -212,9 +209,7 @@ def rematch(request: HttpRequest, public_id: str) -> HttpResponse:
             market=market,
             host=participant,
             role=role,
-            agents=seating.agents_for(
-                market, host=role, opponent=_same_opponent(market, role, others)
-            ),
+            agents=seating.agents_for(market, host=role, opponent=_same_opponent(market, role, others)),
             for_people=_seat_for_a_person(role) if person else frozenset(),
             rematch_of=seat.room,
         )

@@ -922,8 +922,10 @@ def _cached_bids(spec: priors.ValueSpec, turns: int, value: float) -> tuple[floa
     joint, top = _mirrored(spec)
     game = _Game(joint, _visits((0,) * turns, 1), top - value)
     lowest = priors.quantile(spec, 0.02 if isinstance(spec, priors.LogNormalSpec) else 0.0)
-    prices = _best_prices(game, top=top - lowest)
-    return tuple(round(top - float(price), _decimals(joint)) for price in prices)
+    kinks = () if isinstance(spec, priors.LogNormalSpec) else priors.knots(spec).at
+    exact = {top - kink: kink for kink in kinks}
+    prices = [float(price) for price in _best_prices(game, top=top - lowest)]
+    return tuple(exact.get(price, round(top - price, _decimals(joint))) for price in prices)
 
 
 # Assignments -----------------------------------------------------------------------------------

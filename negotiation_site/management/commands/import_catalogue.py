@@ -22,10 +22,7 @@ class Command(ContractCommand):
         setup.check_slug(options["name"], what="A catalogue's name")
         rows = importers.FORMATS[options["format"]](path)
         imported = setup.import_catalogue(name=options["name"], rows=rows, source=path.name)
-        bad_rows = [
-            {"file": str(row.path), "line": row.line, "reason": row.reason}
-            for row in imported.bad_rows
-        ]
+        bad_rows = [{"file": str(row.path), "line": row.line, "reason": row.reason} for row in imported.bad_rows]
         for row in bad_rows:
             self.note(f"{row['file']}:{row['line']}: {row['reason']}")
         return {

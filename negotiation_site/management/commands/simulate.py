@@ -26,9 +26,7 @@ class Command(ContractCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--market", required=True)
         parser.add_argument("--seller", required=True)
-        parser.add_argument(
-            "--buyers", required=True, help="one agent for every buyer, or one each, with commas"
-        )
+        parser.add_argument("--buyers", required=True, help="one agent for every buyer, or one each, with commas")
         parser.add_argument("--episodes", required=True, type=positive)
         parser.add_argument("--seed", required=True, type=int)
         parser.add_argument("--store", action="store_true", help="keep the episodes")
