@@ -10,6 +10,8 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -49,12 +51,25 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
     if claim is None:
         return None
     turn = claim.turn
-    seat = Seat.objects.get(room=turn.room, party=turn.party)
-    state = event_log.load(turn.room).state
-    if not observe(state, turn.party).to_move:
-        return services.supersede_turn(turn=turn, owner=claim.owner)
-    action = think(state, turn.party, registry.get(seat.agent_slug))
-    return services.submit_agent_action(turn=turn, owner=claim.owner, action=action)
+    with _faults_noted(claim):
+        seat = Seat.objects.get(room=turn.room, party=turn.party)
+        state = event_log.load(turn.room).state
+        if not observe(state, turn.party).to_move:
+            return services.supersede_turn(turn=turn, owner=claim.owner)
+        action = think(state, turn.party, registry.get(seat.agent_slug))
+        return services.submit_agent_action(turn=turn, owner=claim.owner, action=action)
+
+
+@contextmanager
+def _faults_noted(claim: Claim) -> Iterator[None]:
+    """Write an agent's fault down beside its turn and give the turn back at once; the fault rises."""
+    try:
+        yield
+    except Exception as fault:
+        AgentTurn.objects.filter(pk=claim.turn.pk, owner=claim.owner, state=TurnState.RUNNING).update(
+            error=f"{type(fault).__name__}: {fault}", lease_until=timezone.now()
+        )
+        raise
 
 
 def think(state: State, party: Party, spec: AgentSpec) -> Action:
@@ -65,15 +80,20 @@ def think(state: State, party: Party, spec: AgentSpec) -> Action:
 
 def sweep(now: datetime) -> int:
     """Announce turns that nobody took or whose worker died; default those that are too late."""
-    waiting = AgentTurn.objects.filter(
-        Q(state=TurnState.QUEUED, created_at__lte=now - RETRY_QUEUED_AFTER)
-        | Q(state=TurnState.RUNNING, lease_until__lte=now)
-    ).select_related("room")
+    waiting = (
+        AgentTurn.objects.filter(
+            Q(state=TurnState.QUEUED, created_at__lte=now - RETRY_QUEUED_AFTER)
+            | Q(state=TurnState.RUNNING, lease_until__lte=now)
+        )
+        .select_related("room")
+        .order_by("pk")
+    )
     handled = 0
     for turn in waiting[:500]:
         handled += 1
         if turn.attempts >= MAX_ATTEMPTS or turn.due_at <= now:
-            _play_default(turn, now)
+            with services.damage_noted(turn.room):
+                _play_default(turn, now)
         else:
             turn_due.send(sender=AgentTurn, turn_id=turn.pk)
     return handled

@@ -480,6 +480,16 @@ def test_an_agents_turn_in_the_outbox_dies_with_the_room():
     assert game.kinds == ["party_left", "negotiation_ended"]
 
 
+def test_one_damaged_room_does_not_stop_the_clock_for_the_others(caplog):
+    damaged, sound = (staged(bilateral(), people=(B1, SELLER)) for _ in range(2))
+    for game in (damaged, sound):
+        game.act(B1, offer(6_000))
+    RoomEvent.objects.filter(room=damaged.room).delete()
+    assert services.sweep(after_deadline(sound, SELLER)) == 1
+    assert sound.fresh().status == RoomStatus.ENDED
+    assert damaged.room.public_id in caplog.text
+
+
 def test_presence_is_the_time_somebody_was_last_heard_of():
     game = staged(bilateral(), people=(B1,))
     services.touch_seat(seat=game.seat(B1), now=NOW)
