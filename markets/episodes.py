@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from markets.engine import metrics
 from markets.engine.metrics import Outcome
@@ -142,21 +143,21 @@ def record_sha256(*, protocol_version: str, scenario: str, sittings: Sequence[Si
 
 
 def verify(episode: Episode) -> bool:
-    """Whether the stored record is what was written: its hash fits and its log replays to it."""
-    sittings = [Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version) for seat in episode.seats.all()]
+    """Whether the stored record is what was written: its hash fits and its log replays to its figures."""
+    seats = list(episode.seats.all())
+    sittings = [Sitting(seat.party, seat.kind, seat.agent_slug, seat.agent_version) for seat in seats]
     expected = record_sha256(
         protocol_version=episode.protocol_version,
         scenario=episode.scenario,
         sittings=sittings,
         log=episode.log,
     )
-    result = metrics.outcome(decode_scenario(episode.scenario), decode_log(episode.log))
-    return (
-        expected == episode.record_sha256
-        and result.end_reason is not None
-        and result.end_reason.value == episode.end_reason
-        and result.seller_surplus_cents == episode.seller_surplus_cents
-        and result.buyer_surplus_cents == episode.buyer_surplus_cents
+    if expected != episode.record_sha256:
+        return False
+    scenario = decode_scenario(episode.scenario)
+    result = metrics.outcome(scenario, decode_log(episode.log))
+    return all(getattr(episode, name) == value for name, value in _figures(result).items()) and all(
+        (seat.surplus_cents, seat.surplus_share) == seat_result(scenario, result, seat.party) for seat in seats
     )
 
 
@@ -178,8 +179,6 @@ def _episode(
     result: Outcome,
     now: datetime,
 ) -> Episode:
-    if result.end_reason is None:
-        raise ValueError("Only a finished negotiation has an episode.")
     scenario_text, log_text = encode(scenario).decode(), encode(log).decode()
     return Episode(
         source=source,
@@ -196,20 +195,29 @@ def _episode(
             sittings=sittings,
             log=log_text,
         ),
-        end_reason=result.end_reason.value,
-        deals=len(result.deals),
-        seller_surplus_cents=result.seller_surplus_cents,
-        buyer_surplus_cents=result.buyer_surplus_cents,
-        welfare_cents=result.welfare_cents,
-        first_best_cents=result.first_best_cents,
-        seller_share=result.seller_share,
-        seller_messages=result.seller_messages,
-        buyer_messages=result.buyer_messages,
-        seller_violations=result.seller_violations,
-        buyer_violations=result.buyer_violations,
+        **_figures(result),
         consent_scope=ConsentScope.PUBLIC,
         created_at=now,
     )
+
+
+def _figures(result: Outcome) -> dict[str, Any]:
+    """The columns of an episode that follow from its scenario and log."""
+    if result.end_reason is None:
+        raise ValueError("Only a finished negotiation has an episode.")
+    return {
+        "end_reason": result.end_reason.value,
+        "deals": len(result.deals),
+        "seller_surplus_cents": result.seller_surplus_cents,
+        "buyer_surplus_cents": result.buyer_surplus_cents,
+        "welfare_cents": result.welfare_cents,
+        "first_best_cents": result.first_best_cents,
+        "seller_share": result.seller_share,
+        "seller_messages": result.seller_messages,
+        "buyer_messages": result.buyer_messages,
+        "seller_violations": result.seller_violations,
+        "buyer_violations": result.buyer_violations,
+    }
 
 
 def _seat_rows(episode: Episode, scenario: Scenario, sittings: Sequence[Sitting], result: Outcome) -> list[EpisodeSeat]:
