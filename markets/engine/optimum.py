@@ -701,9 +701,10 @@ def optimal_ladder(*, spec: priors.ValueSpec, rho: float, buyers: int, turns: in
     T/(T+1), …, 1/(T+1) and the share T/(T+1); T = N gives V_n = ((1 + V_{n-1})/2)^2.
 
     Prices are computed, and cached, on a grid of `COST_STEPS` costs and then valued at the true
-    cost, none below it. Between two costs of the grid smooth priors interpolate (loss of revenue
-    under 1e-6 of the first best), kinked ones take the nearest (under 1e-3 where the cost leaves
-    a tenth of the support to gain).
+    cost, none below it: between two costs of the grid smooth priors interpolate, which loses under
+    1e-6 of the first best, and kinked ones take the best of both neighbours and the interpolation,
+    under 1e-3. Over a rough counted prior with several buyers the search itself is local and can
+    miss a few thousandths; for one buyer it starts from dynamic programming and misses nothing.
     """
     _check_game(rho=rho, buyers=buyers, turns=turns, cost=cost)
     return _best_ladder(spec, rho, buyers, _round_robin(turns, buyers), cost)
@@ -794,23 +795,35 @@ def first_best(*, spec: priors.ValueSpec, rho: float, buyers: int, cost: float) 
 
 def _best_ladder(spec: priors.ValueSpec, rho: float, buyers: int, order: tuple[int, ...], cost: float) -> Ladder:
     _check_game(rho=rho, buyers=buyers, turns=len(order), cost=cost)
-    prices = _between(spec, cost, lambda near: _cached_prices(spec, rho, buyers, order, near))
-    return _ladder(spec, rho, buyers, tuple(max(price, cost) for price in prices), order, cost)
+    game = _Game(_joint(spec, rho, buyers), _visits(order, buyers), cost)
+    near = _candidates(spec, cost, lambda grid_cost: _cached_prices(spec, rho, buyers, order, grid_cost))
+    allowed = [tuple(max(price, cost) for price in prices) for prices in near]
+    return _ladder(spec, rho, buyers, _worth_most(game, allowed), order, cost)
 
 
-def _between(spec: priors.ValueSpec, at: float, prices: Callable[[float], tuple[float, ...]]) -> tuple[float, ...]:
-    """`prices` at a cost or value, from the nearest points of the grid that is cached."""
+def _candidates(
+    spec: priors.ValueSpec, at: float, prices: Callable[[float], tuple[float, ...]]
+) -> list[tuple[float, ...]]:
+    """Prices for the cost or value `at` from those of its neighbours on the grid that is cached."""
     start = priors.low(spec)
     step = (priors.ladder_top(spec) - start) / COST_STEPS or 1.0
     steps = (at - start) / step
-    if not isinstance(spec, priors.UniformSpec | priors.LogNormalSpec):
-        return prices(max(0.0, start + step * round(steps)))
     part = steps - math.floor(steps)
     before = prices(max(0.0, start + step * math.floor(steps)))
     if part == 0:
-        return before
-    after = prices(start + step * math.ceil(steps))
-    return tuple(a + part * (b - a) for a, b in zip(before, after, strict=True))
+        return [before]
+    after = prices(max(0.0, start + step * math.ceil(steps)))
+    between = tuple(a + part * (b - a) for a, b in zip(before, after, strict=True))
+    smooth = isinstance(spec, priors.UniformSpec | priors.LogNormalSpec)
+    return [between] if smooth else [between, before, after]
+
+
+def _worth_most(game: _Game, sequences: list[tuple[float, ...]]) -> tuple[float, ...]:
+    import numpy as np
+
+    if len(sequences) == 1:
+        return sequences[0]
+    return max(sequences, key=lambda prices: game.revenue(game.visits.never_rising(np.array(prices))))
 
 
 @lru_cache(maxsize=4096)
@@ -898,15 +911,16 @@ def buyer_ladder(*, spec: priors.ValueSpec, value: float, turns: int) -> BuyerLa
     not below it. It is a seller's problem in a mirror: with T the top of the prior, the buyer
     "sells" at price T - bid to a value T - cost, at a cost of T - value. For a cost uniform on
     [0, w] with value w, the surplus is T/(T+1) of the first best as for a seller. Bids are
-    computed for the nearest of `COST_STEPS` values, as in `optimal_ladder`.
+    computed on a grid of `COST_STEPS` values, as in `optimal_ladder`.
     """
     import numpy as np
 
     _check_game(rho=0.0, buyers=1, turns=turns, cost=value)
     joint, top = _mirrored(spec)
-    computed = _between(spec, value, lambda near: _cached_bids(spec, turns, near))
-    bids = tuple(min(bid, value) for bid in computed)
     game = _Game(joint, _visits((0,) * turns, 1), top - value)
+    near = _candidates(spec, value, lambda grid_value: _cached_bids(spec, turns, grid_value))
+    allowed = {tuple(top - min(bid, value) for bid in bids): bids for bids in near}
+    bids = tuple(min(bid, value) for bid in allowed[_worth_most(game, list(allowed))])
     asked = game.visits.never_rising(top - np.array(bids))
     return BuyerLadder(
         bids=bids,

@@ -162,7 +162,7 @@ def test_bands_beat_the_constants_that_win_without_reading_a_reply():
     assert best[6].revenue > two_rounds[0] + 1e-4
     assert best[6].prices == pytest.approx((1.075,) * 3 + (1.0,) * 3)
     assert best[8].revenue > best[6].revenue + 0.004
-    assert best[8].deal_rate == best[8].welfare_share == pytest.approx(1)
+    assert (best[8].deal_rate, best[8].welfare_share) == pytest.approx((1, 1))
 
 
 @pytest.mark.parametrize(("spec", "cost"), [(U, 0.0), (LN, 60.0), (BANDS, 0.3)])
@@ -359,6 +359,20 @@ def test_a_known_cost_is_bid_at_once_and_a_hopeless_one_never_beyond_the_value()
     assert (known.bids[0], known.surplus, known.surplus_share) == (0.6, pytest.approx(0.4), pytest.approx(1))
     hopeless = optimum.buyer_ladder(spec=priors.ConstantSpec(value=0.6), value=0.5, turns=3)
     assert (hopeless.surplus, hopeless.surplus_share, max(hopeless.bids)) == (0, None, 0.5)
+
+
+def test_a_bid_meant_for_a_cost_that_many_have_is_not_rounded_below_it():
+    counted = priors.EmpiricalSpec(quantiles=(1 / 3, 1 / 3, 1 / 3, 2 / 3, 2 / 3))
+    ladder = optimum.buyer_ladder(spec=counted, value=1.0, turns=2)
+    assert ladder.bids[0] == 1 / 3
+    assert ladder.deal_rate == pytest.approx(1)
+
+
+def test_a_price_meant_for_the_foot_of_a_band_is_not_rounded_above_it():
+    bands = priors.BandsSpec(bands=((1 / 7, 1 / 5), (2 / 3, 0.7)))
+    ladder = optimum.optimal_ladder(spec=bands, rho=0.0, buyers=2, turns=4, cost=0.1)
+    assert ladder.prices[-1] == 2 / 3
+    assert ladder.deal_rate == pytest.approx(1, abs=1e-12)
 
 
 # Assignments
