@@ -31,8 +31,8 @@ class SeatError(ValueError):
 def seats_for(*, family: Family, buyers_n: int, seller: AgentSpec, buyers: Sequence[AgentSpec]) -> dict[Party, Seat]:
     """An agent on every chair; a single buyer's spec sits on every buyer's. Raises `SeatError`."""
     if len(buyers) not in (1, buyers_n):
-        seats = "1 buyer" if buyers_n == 1 else f"{buyers_n} buyers"
-        raise SeatError(f"This market seats {seats}; name one agent or {buyers_n}, not {len(buyers)}.")
+        seats = "1 buyer; name one agent" if buyers_n == 1 else f"{buyers_n} buyers; name one agent or {buyers_n}"
+        raise SeatError(f"This market seats {seats}, not {len(buyers)}.")
     filled = list(buyers) * buyers_n if len(buyers) == 1 else list(buyers)
     _check(seller, Role.SELLER, family)
     for spec in filled:

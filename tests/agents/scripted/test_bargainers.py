@@ -156,7 +156,7 @@ def test_splitting_the_difference_meets_in_the_middle_of_the_first_offers_and_st
 
 def test_two_of_a_kind_come_to_terms() -> None:
     for slug in ("tit-for-tat", "split-the-difference", "linear", "boulware", "conceder"):
-        done = figures(listed_market(Family.BILATERAL, turns=10), seller=slug, buyers=slug, episodes=60)
+        done = figures(listed_market(Family.BILATERAL, turns=4), seller=slug, buyers=slug, episodes=60)
         assert done["allocation_quality"] > 0.8, slug
 
 

@@ -1,0 +1,161 @@
+"""Catalogue sellers each follow the matching rule they are named after, with prices."""
+
+import pytest
+
+from markets.engine.priors import BandsSpec, UniformSpec
+from markets.engine.protocol import AcceptOffer, Leave, MakeOffer
+from markets.engine.scenarios import Family, OpeningBid, Recipe, Scenario, SellerTurns
+from tests.agents.tables import FREE, Opponent, figures, listed_market, sellers
+from tests.markets.engine.factories import SELLER, Table, catalogue, offer, reject
+
+NAMED = ["greedy", "serial", "random-match"]
+THREE_BUYERS = ((9_000, 6_000, 7_000), (8_000, 7_500, 5_000), (4_000, 5_000, 11_000))
+
+
+def three_by_three(**changes: object) -> Scenario:
+    return catalogue(values=THREE_BUYERS, costs=(4_000, 4_000, 4_000), **changes)  # type: ignore[arg-type]
+
+
+def asks_to_silence(slug: str, scenario: Scenario) -> list[tuple[int, int, int]]:
+    """(buyer, product, price) of every ask to buyers who refuse everything."""
+    table = Table(scenario)
+    seller = Opponent(table, SELLER, slug)
+    asks = []
+    while not table.state.ended:
+        action = seller.answer()
+        if not isinstance(action, MakeOffer):
+            break
+        asks.append((action.buyer, action.product, action.price_cents))
+        table.play(f"buyer-{action.buyer}", reject(len(table.state.thread(action.buyer).offers)))
+    return asks
+
+
+@pytest.mark.parametrize("slug", NAMED)
+@pytest.mark.parametrize("seed", range(5))
+def test_the_price_of_a_pair_only_falls_and_never_below_cost(slug: str, seed: int) -> None:
+    asks = asks_to_silence(slug, three_by_three(seed=seed))
+    assert len(asks) == 12
+    for pair in {ask[:2] for ask in asks}:
+        prices = [price for *asked, price in asks if tuple(asked) == pair]
+        assert prices == sorted(prices, reverse=True)
+        assert len(set(prices)) == len(prices)
+        assert prices[-1] >= 4_000
+
+
+def test_greedy_goes_for_the_highest_margin_over_all_pairs_first() -> None:
+    """All pairs are alike to the prior but for cost, so the cheapest product to make comes first."""
+    asks = asks_to_silence("greedy", catalogue(values=THREE_BUYERS, costs=(5_000, 3_000, 4_000)))
+    assert [product for _, product, _ in asks[:3]] == [1, 1, 1]
+    assert {buyer for buyer, _, _ in asks[:3]} == {1, 2, 3}
+
+
+def test_greedy_asks_buyers_for_what_they_have_bid_on() -> None:
+    openings = (OpeningBid(1, 2, 2_500), OpeningBid(2, 0, 2_500), OpeningBid(3, 0, 2_500))
+    asks = asks_to_silence("greedy", three_by_three(openings=openings))
+    assert {ask[:2] for ask in asks} == {(1, 2), (2, 0), (3, 0)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_serial_serves_one_buyer_after_the_other(seed: int) -> None:
+    openings = (OpeningBid(1, 2, 2_500), OpeningBid(2, 0, 2_500), OpeningBid(3, 0, 2_500))
+    asks = asks_to_silence("serial", three_by_three(openings=openings, seed=seed))
+    served = [buyer for buyer, _, _ in asks]
+    assert all(served[4 * k : 4 * k + 4] == [served[4 * k]] * 4 for k in range(3)), "equal parts of twelve turns"
+    assert len(set(served)) == 3
+    assert {ask[:2] for ask in asks} == {(1, 2), (2, 0), (3, 0)}
+
+
+def test_serial_takes_buyers_in_an_order_drawn_anew_in_each_negotiation() -> None:
+    assert {asks_to_silence("serial", three_by_three(seed=seed))[0][0] for seed in range(30)} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_matching_asks_each_buyer_for_one_product_only(seed: int) -> None:
+    asks = asks_to_silence("random-match", three_by_three(seed=seed))
+    pairs = {ask[:2] for ask in asks}
+    assert len(pairs) == len({buyer for buyer, _ in pairs}) == len({product for _, product in pairs}) == 3
+    assert [buyer for buyer, _, _ in asks] == [1, 2, 3] * 4, "a ladder on each, in turn"
+
+
+def test_random_matchings_differ() -> None:
+    matchings = {
+        frozenset(ask[:2] for ask in asks_to_silence("random-match", three_by_three(seed=seed))) for seed in range(40)
+    }
+    assert len(matchings) == 6
+
+
+def test_the_matching_stays_the_same_after_a_sale() -> None:
+    table = Table(three_by_three(seed=3))
+    planned = {ask[:2] for ask in asks_to_silence("random-match", three_by_three(seed=3))}
+    seller = Opponent(table, SELLER, "random-match")
+    action = seller.answer()
+    table.play("buyer-1", offer(action.price_cents - 1, product=action.product))
+    while not table.state.ended:
+        action = seller.answer()
+        if isinstance(action, MakeOffer):
+            assert (action.buyer, action.product) in planned
+            table.play(f"buyer-{action.buyer}", reject(len(table.state.thread(action.buyer).offers)))
+        else:
+            assert isinstance(action, AcceptOffer)
+
+
+@pytest.mark.parametrize("slug", NAMED)
+def test_good_bids_are_taken_before_the_turns_run_out(slug: str) -> None:
+    """Three buyers bid well above cost and three turns are left: three sales."""
+    openings = (OpeningBid(1, 0, 10_900), OpeningBid(2, 1, 10_900), OpeningBid(3, 2, 10_900))
+    table = Table(three_by_three(openings=openings, turns=3))
+    seller = Opponent(table, SELLER, slug)
+    for _ in range(3):
+        assert isinstance(seller.answer(), AcceptOffer)
+    assert table.state.ended
+
+
+@pytest.mark.parametrize("slug", NAMED)
+def test_a_sold_out_product_or_a_served_buyer_is_asked_no_more(slug: str) -> None:
+    market = listed_market(Family.CATALOGUE, buyers=5, turns=16)
+    done = figures(market, seller=slug, buyers="threshold", episodes=40)
+    assert done["constraint_adherence"] == 1
+    assert done["deals"] <= 3 * 40
+
+
+@pytest.mark.parametrize("slug", NAMED)
+def test_nothing_to_gain_means_leaving(slug: str) -> None:
+    assert isinstance(Opponent(Table(catalogue(costs=(11_500, 11_500))), SELLER, slug).answer(), Leave)
+
+
+def market(buyers: int, products: int, turns: int) -> Recipe:
+    return Recipe(
+        family=Family.CATALOGUE,
+        mechanism=SellerTurns(turns),
+        buyers=buyers,
+        products=products,
+        value_spec=UniformSpec(low=0, high=100),
+        cost_spec=FREE,
+        cost_prior=FREE,
+        unit_is_money=True,
+    )
+
+
+def test_with_many_turns_the_rules_rank_as_matchings_do() -> None:
+    """Greedy pairs reach more than buyers in random order, and a random matching least (2N = M)."""
+    quality = {
+        slug: figures(market(6, 3, 60), seller=slug, buyers="threshold", episodes=150)["allocation_quality"]
+        for slug in NAMED
+    }
+    assert quality["greedy"] > 0.93
+    assert quality["greedy"] > quality["serial"] + 0.05
+    assert quality["serial"] > quality["random-match"] + 0.05
+
+
+def test_the_named_sellers_sell_and_only_the_oracle_gets_everything() -> None:
+    shop = listed_market(Family.CATALOGUE, value_spec=BandsSpec())
+    extraction = {
+        slug: figures(shop, seller=slug, buyers="threshold", episodes=100)["seller_extraction"]
+        for slug in sellers(Family.CATALOGUE)
+    }
+    assert extraction["oracle"] == pytest.approx(1)
+    assert min(extraction["greedy"], extraction["serial"]) > 0.8
+    assert 0.2 < extraction["random-match"] < 0.7
+    assert extraction["greedy"] >= max(
+        share for slug, share in extraction.items() if slug not in ("oracle", "serial", "greedy")
+    )
