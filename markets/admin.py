@@ -36,6 +36,8 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
+    """Rows of the game inside another's page; without permission to change they are text."""
+
     extra = 0
     can_delete = False
     show_change_link = True
@@ -80,13 +82,11 @@ class MarketAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 class SeatInline(ReadOnlyInline):
     model = Seat
     fields = ["party", "kind", "participant", "agent_slug", "consent_scope", "deadline_at", "last_seen_at"]
-    readonly_fields = fields
 
 
 class RoomEventInline(ReadOnlyInline):
     model = RoomEvent
     fields = ["n", "at_ms", "party", "event"]
-    readonly_fields = fields
 
 
 @admin.register(Room)
@@ -138,13 +138,11 @@ class ParticipantAdmin(ReadOnly):
 class EpisodeSeatInline(ReadOnlyInline):
     model = EpisodeSeat
     fields = ["party", "kind", "participant", "agent_slug", "surplus_cents", "surplus_share"]
-    readonly_fields = fields
 
 
 class EpisodeTextInline(ReadOnlyInline):
     model = EpisodeText
     fields = ["n", "party", "talk", "thought"]
-    readonly_fields = fields
 
 
 @admin.register(Episode)

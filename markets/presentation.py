@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 Role = Literal["seller", "buyer"]
 ConsentScope = Literal["", "private", "research", "public"]
+HistoryOutcome = Literal["deal", "impasse", "no_deal_possible", "abandoned", "running"]
 
 CONSENT_VERSION = "2026-11-a"
 """Names the wording of `templates/markets/_consent.html`; a changed wording gets a new version."""
@@ -1015,7 +1016,7 @@ class HistoryRow:
     role: Role
     role_text: str
     opponent_text: str
-    outcome: Literal["deal", "impasse", "no_deal_possible", "abandoned", "running"]
+    outcome: HistoryOutcome
     outcome_text: str
     """"Sold at $92.00", "No deal", "Still going"."""
     share_text: str

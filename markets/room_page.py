@@ -126,7 +126,7 @@ def room_page(
         card=private_card(view),
         status=status_bar(view),
         threads=thread_panels(view),
-        consent=consent(view),
+        consent=consent(public_id=view.public_id, scope=view.consent_scope),
         waiting=waiting(view, origin=origin),
         result=result,
         deadline_at_ms=deadline_at_ms(view),
@@ -156,11 +156,12 @@ def awaiting(view: SeatView) -> tuple[int, ...]:
     return tuple(thread_number(view, thread.buyer) for thread in view.observation.threads if thread.my_move)
 
 
-def consent(view: SeatView) -> presentation.Consent:
-    """The consent strip of this seat."""
-    scope = view.consent_scope
-    chosen: presentation.ConsentScope = scope if scope in ("private", "research", "public") else ""
-    return presentation.Consent(url=reverse("room-consent", args=[view.public_id]), chosen=chosen)
+_SCOPES: dict[str, presentation.ConsentScope] = {"private": "private", "research": "research", "public": "public"}
+
+
+def consent(*, public_id: str, scope: str) -> presentation.Consent:
+    """The consent strip of a seat; an empty `scope` has not been chosen yet."""
+    return presentation.Consent(url=reverse("room-consent", args=[public_id]), chosen=_SCOPES.get(scope, ""))
 
 
 def waiting(view: SeatView, *, origin: str) -> presentation.Waiting | None:
@@ -241,7 +242,7 @@ def _example_price_cents(observation: Observation, product: SeenProduct) -> Cent
     """A round price on the gaining side of the own value."""
     own = product.reservation_value_cents
     raw = own * 5 // 6 if observation.role is Role.BUYER else max(own * 6 // 5, own + 100)
-    step = 10 ** max(0, len(str(max(raw, 1))) - 2)
+    step: int = 10 ** max(0, len(str(max(raw, 1))) - 2)
     return max(1, raw // step * step if observation.role is Role.BUYER else -(-raw // step) * step)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Prefetch, Q, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 
 from markets import event_log
 from markets.engine import observation
@@ -19,7 +19,6 @@ from markets.engine.protocol import LogEntry, Party, Role, buyer_of, role_of
 from markets.engine.scenarios import Scenario
 from markets.models import (
     Episode,
-    EpisodeSeat,
     Market,
     Participant,
     Room,
@@ -195,26 +194,20 @@ def market_records() -> dict[str, MarketRecord]:
 
 def open_seats() -> QuerySet[Seat]:
     """Seats that wait for a person, oldest first, with who waits."""
-    hosts = Prefetch(
-        "room__seats",
-        queryset=Seat.objects.filter(kind=SeatKind.PERSON).select_related("participant"),
-        to_attr="people",
-    )
     return (
         Seat.objects.filter(kind=SeatKind.OPEN, room__status=RoomStatus.WAITING)
         .select_related("room__market")
-        .prefetch_related(hosts)
+        .prefetch_related("room__seats__participant")
         .order_by("room_id", "id")
     )
 
 
 def games_of(participant: Participant) -> QuerySet[Seat]:
     """Every seat a person ever took, newest first."""
-    own_result = Prefetch("room__episode__seats", queryset=EpisodeSeat.objects.all(), to_attr="results")
     return (
         Seat.objects.filter(participant=participant)
         .select_related("room__market", "room__episode")
-        .prefetch_related("room__seats", own_result)
+        .prefetch_related("room__seats", "room__episode__seats")
         .order_by("-room_id")
     )
 

@@ -119,7 +119,7 @@ def room_consent(request: HttpRequest, public_id: str) -> HttpResponse:
         return HttpResponse(error.sentence, status=400)
     if not request.headers.get("HX-Request"):
         return redirect("room", public_id=public_id)
-    consent = room_page.consent(selectors.seat_view(seat))
+    consent = room_page.consent(public_id=public_id, scope=seat.consent_scope)
     return render(request, "markets/_consent.html", {"consent": consent})
 
 
@@ -190,7 +190,7 @@ def lobby(request: HttpRequest) -> HttpResponse:
 
 def _lobby_row(seat: Seat, participant: Any, now: Any) -> presentation.LobbyRow:
     room = seat.room
-    host = next((person.participant for person in room.people if person.participant), None)
+    host = next((person.participant for person in room.seats.all() if person.participant), None)
     waited = _duration(now - room.created_at)
     left = max(timedelta(0), room.fills_at - now) if room.fills_at else timedelta(0)
     scenario = decode_scenario(room.scenario)
@@ -250,11 +250,11 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
     ended = room.status == RoomStatus.ENDED
     others = [other for other in room.seats.all() if other.role != seat.role]
     names = sorted({other.agent_name or _("a person") for other in others})
-    chosen: presentation.ConsentScope = seat.consent_scope or ""  # type: ignore[assignment]
-    outcome, outcome_text, share_text, share = "running", _("Still going"), "", None
+    outcome: presentation.HistoryOutcome = "running"
+    outcome_text, share_text, share = _("Still going"), "", None
     if ended:
         result = metrics.outcome(scenario, decode_log(room.episode.log))
-        own = next(row for row in room.episode.results if row.party == seat.party)
+        own = next(row for row in room.episode.seats.all() if row.party == seat.party)
         outcome = results.outcome_word(scenario, result, seat.party)
         outcome_text = results.short_outcome(scenario, result, seat.party)
         if own.surplus_share is not None and outcome == "deal":
@@ -270,13 +270,13 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         role=role.value,
         role_text=room_page.role_text(role),
         opponent_text=_("against %(who)s") % {"who": ", ".join(names)},
-        outcome=outcome,  # type: ignore[arg-type]
+        outcome=outcome,
         outcome_text=outcome_text,
         share_text=share_text,
         share=share,
         when_text=date_format(room.ended_at or room.created_at, "DATETIME_FORMAT"),
         room_url=reverse("room", args=[room.public_id]),
-        consent=presentation.Consent(url=reverse("room-consent", args=[room.public_id]), chosen=chosen),
+        consent=room_page.consent(public_id=room.public_id, scope=seat.consent_scope),
         replay_url=reverse("room-replay", args=[room.public_id]) if ended else "",
         record_url=reverse("room-record", args=[room.public_id]) if ended else "",
     )

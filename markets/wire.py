@@ -206,7 +206,7 @@ def _items(view: SeatView, after: int) -> list[dict[str, Any]]:
 def _panels(view: SeatView, *, origin: str) -> dict[str, str]:
     """Every replaceable part of the page, by element id."""
     waiting = room_page.waiting(view, origin=origin)
-    panels = {
+    panels: dict[str, str] = {
         "panel-card": render_to_string("markets/_private_card.html", {"card": room_page.private_card(view)}),
         "panel-status": render_to_string("markets/_status_bar.html", {"status": room_page.status_bar(view)}),
         "panel-waiting": render_to_string("markets/_waiting.html", {"waiting": waiting}),

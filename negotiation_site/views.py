@@ -1,6 +1,7 @@
 """The site's own pages: home, a market with its opponents, taking a seat, agents, glossary, about."""
 
 from pathlib import Path
+from typing import Literal
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -22,6 +23,9 @@ from negotiation_site import glossary, seating
 from negotiation_site.stack import full_stack_missing
 
 VERSION = "0.1.0"
+
+SEATS: tuple[Role, ...] = (Role.BUYER, Role.SELLER)
+"""Seats in the order in which they are offered."""
 
 
 @require_GET
@@ -50,8 +54,8 @@ def home(request: HttpRequest) -> HttpResponse:
 def _example_line() -> presentation.PriceLine:
     """A made-up negotiation, revealed."""
 
-    def mark(kind: MarkKind, cents: int, label: str, role: str = "") -> Mark:
-        return Mark(kind=kind, cents=cents, label=label, money=format_amount(cents, "USD"), role=role)  # type: ignore[arg-type]
+    def mark(kind: MarkKind, cents: int, label: str, role: presentation.Role | Literal[""] = "") -> Mark:
+        return Mark(kind=kind, cents=cents, label=label, money=format_amount(cents, "USD"), role=role)
 
     return presentation.price_line(
         title=_("A lamp, worth $84 to the buyer and $52 to the seller, sold at $66."),
@@ -127,7 +131,7 @@ def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
             if role is Role.BUYER
             else (_("Who the buyers are") if several else _("Who buys")),
         )
-        for role in (Role.BUYER, Role.SELLER)
+        for role in SEATS
     )
 
 
