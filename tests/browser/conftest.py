@@ -5,12 +5,14 @@ The site is `manage.py lab` itself, seeded, in a folder of its own. Under the st
 """
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests import machine
+from tests.browser.people import Player, Watch
 from tests.lab import RunningLab
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # Playwright runs an event loop in the main thread.
@@ -28,6 +30,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def lab(browser_type_launch_args: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     """The running site: `lab.url`, `lab.restart_web()`, `lab.restart("worker")`, `lab.manage("list_markets")`."""
     running = RunningLab(var=tmp_path_factory.mktemp("lab") / "var")
+    running.manage("shell", "-v", "0", "-c", "from tests.browser import world; world.make()")
     yield running
     assert running.stop() == 0
 
@@ -42,3 +45,41 @@ def complaints(page: Any) -> list[str]:
     page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: said.append(str(error)))
     return said
+
+
+Someone: TypeAlias = Callable[..., Player]
+
+PATIENCE_MS = 15_000
+"""How long a page may take on a busy machine before a test gives up on it."""
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+@pytest.fixture
+def someone(browser: Browser, lab: RunningLab) -> Iterator[Someone]:
+    """Makes people, each in a browser of their own: `someone()`, `someone(viewport=...)`.
+
+    Whatever a test does, no page may complain on its console or ask another origin for anything.
+    """
+    contexts: list[BrowserContext] = []
+    watches: list[Watch] = []
+
+    def come(**options: Any) -> Player:
+        context = browser.new_context(**({"viewport": {"width": 1440, "height": 900}} | options))
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        watches.append(Watch(context, origin=lab.url))
+        return Player(context.new_page(), site=lab.url, watch=watches[-1])
+
+    yield come
+    for context in contexts:
+        context.close()
+    for watch in watches:
+        assert watch.complaints == []
+        assert watch.strangers() == []
+
+
+@pytest.fixture
+def player(someone: Someone) -> Player:
+    """One person with nothing behind them."""
+    return someone()
