@@ -17,13 +17,13 @@ from markets.engine.protocol import (
     LogEntry,
     MessageSent,
     MoveRefused,
+    NegotiationEnded,
     OfferAccepted,
     OfferMade,
     OfferRejected,
     Role,
 )
 from markets.engine.scenarios import Scenario
-from markets.engine.state import Deal, replay
 
 
 class DealOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,21 +95,26 @@ def best_assignment(scenario: Scenario) -> tuple[Cents, tuple[tuple[int, int], .
 
 
 def outcome(scenario: Scenario, log: Sequence[LogEntry]) -> Outcome:
-    """Fold one finished (or unfinished) episode."""
-    state = replay(scenario, log)
-    deals = tuple(_deal_outcome(scenario, deal) for deal in state.deals)
-    seller_cents = sum(deal.seller_surplus_cents for deal in deals)
-    buyer_cents = sum(deal.buyer_surplus_cents for deal in deals)
+    """The result of one finished (or unfinished) episode; reads the events, replays nothing."""
+    deals: list[DealOutcome] = []
+    end_reason: EndReason | None = None
     messages = {Role.SELLER: 0, Role.BUYER: 0}
     violations = {Role.SELLER: 0, Role.BUYER: 0}
     for entry in log:
-        by = _sender(entry.event)
+        event = entry.event
+        by = _sender(event)
         if by is not None:
             messages[by] += 1
-            violations[by] += _violates(scenario, entry.event)
+            violations[by] += _violates(scenario, event)
+        if isinstance(event, OfferAccepted):
+            deals.append(_deal_outcome(scenario, event))
+        elif isinstance(event, NegotiationEnded):
+            end_reason = event.reason
+    seller_cents = sum(deal.seller_surplus_cents for deal in deals)
+    buyer_cents = sum(deal.buyer_surplus_cents for deal in deals)
     return Outcome(
-        end_reason=state.end_reason,
-        deals=deals,
+        end_reason=end_reason,
+        deals=tuple(deals),
         seller_surplus_cents=seller_cents,
         buyer_surplus_cents=buyer_cents,
         welfare_cents=seller_cents + buyer_cents,
@@ -121,7 +126,7 @@ def outcome(scenario: Scenario, log: Sequence[LogEntry]) -> Outcome:
     )
 
 
-def _deal_outcome(scenario: Scenario, deal: Deal) -> DealOutcome:
+def _deal_outcome(scenario: Scenario, deal: OfferAccepted) -> DealOutcome:
     cost = scenario.seller_values_cents[deal.product]
     value = scenario.buyer_values_cents[deal.buyer - 1][deal.product]
     highest = max(own[deal.product] for own in scenario.buyer_values_cents)

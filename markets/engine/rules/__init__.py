@@ -85,7 +85,8 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         return _leave(state, party)
     thread = state.thread(buyer)
     _check_open(state, thread, action)
-    _check_turn(state, role, thread)
+    if out_of_turn := _turn_refusal(state, role, thread):
+        raise IllegalAction(out_of_turn)
     match action:
         case Say():
             if not action.talk.strip():
@@ -166,11 +167,7 @@ def may_write(state: State, role: Role, thread: Thread) -> bool:
     """Whether `role` may send a message in `thread` now."""
     if state.ended or thread.status is not ThreadStatus.OPEN:
         return False
-    try:
-        _check_turn(state, role, thread)
-    except IllegalAction:
-        return False
-    return True
+    return _turn_refusal(state, role, thread) is None
 
 
 def turns_left(state: State) -> int:
@@ -234,14 +231,13 @@ def _check_open(state: State, thread: Thread, action: Action) -> None:
         raise IllegalAction(RefusalCode.SOLD_OUT)
 
 
-def _check_turn(state: State, role: Role, thread: Thread) -> None:
+def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | None:
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, Alternating):
-        alternating.check_turn(role, thread)
-    elif isinstance(mechanism, SellerTurns):
-        seller_turns.check_turn(state, mechanism, role, thread)
-    else:
-        assert_never(mechanism)
+        return alternating.refusal(role, thread)
+    if isinstance(mechanism, SellerTurns):
+        return seller_turns.refusal(state, mechanism, role, thread)
+    assert_never(mechanism)
 
 
 def _budget_used(state: State) -> bool:

@@ -5,20 +5,18 @@ the same time; a buyer writes only when addressed. The seller's offer, talk, acc
 rejection each cost one turn; leaving costs none.
 """
 
-from markets.engine.protocol import IllegalAction, RefusalCode, Role
+from markets.engine.protocol import RefusalCode, Role
 from markets.engine.scenarios import SellerTurns
 from markets.engine.state import State, Thread
 
 
-def check_turn(state: State, mechanism: SellerTurns, role: Role, thread: Thread) -> None:
-    """Raise `IllegalAction` unless `role` may write in `thread` now."""
+def refusal(state: State, mechanism: SellerTurns, role: Role, thread: Thread) -> RefusalCode | None:
+    """Why `role` may not write in `thread` now; None where it may."""
     if role is Role.BUYER:
-        if thread.to_move is not Role.BUYER:
-            raise IllegalAction(RefusalCode.NOT_YOUR_TURN)
-    elif thread.to_move is Role.BUYER:
-        raise IllegalAction(RefusalCode.AWAITING_ANSWER)
-    elif state.turns_used >= mechanism.turns:
-        raise IllegalAction(RefusalCode.TURNS_USED)
+        return None if thread.to_move is Role.BUYER else RefusalCode.NOT_YOUR_TURN
+    if thread.to_move is Role.BUYER:
+        return RefusalCode.AWAITING_ANSWER
+    return RefusalCode.TURNS_USED if state.turns_used >= mechanism.turns else None
 
 
 def budget_used(state: State, mechanism: SellerTurns) -> bool:
