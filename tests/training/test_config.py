@@ -1,0 +1,63 @@
+"""A typing error in a run's file must stop the run, not change it silently."""
+
+from pathlib import Path
+
+import pytest
+
+from training import runs
+from training.config import ConfigError, load
+
+GOOD = 'name = "x"\nseed = 2\n[game]\nsizes = [[4, 8]]\n'
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    return file
+
+
+def test_a_file_and_overrides_make_one_configuration(tmp_path: Path) -> None:
+    config = load(written(tmp_path, GOOD), ("seed=5", "grpo.rollouts=7", "game.costs=[0.0, 10.0]", "name=other"))
+    assert (config.seed, config.grpo.rollouts, config.game.costs, config.name) == (5, 7, (0.0, 10.0), "other")
+    assert config.sha256 != load(written(tmp_path, GOOD)).sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides"),
+    [
+        (GOOD + "colour = 1\n", ()),
+        (GOOD, ("grpo.rolouts=7",)),
+        (GOOD, ("grpo.rollouts=many",)),
+        (GOOD, ("grpo.rollouts",)),
+        ("name = 3\n", ()),
+        ("name = ", ()),
+    ],
+)
+def test_what_is_not_understood_is_refused(tmp_path: Path, text: str, overrides: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError):
+        load(written(tmp_path, text), overrides)
+
+
+def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere"):
+        load(tmp_path / "nowhere.toml")
+
+
+def test_a_folder_belongs_to_one_configuration(tmp_path: Path) -> None:
+    config = load(written(tmp_path, GOOD))
+    runs.begin(tmp_path / "run", config)
+    runs.begin(tmp_path / "run", config)
+    with pytest.raises(ConfigError, match="another configuration"):
+        runs.begin(tmp_path / "run", load(written(tmp_path, GOOD), ("seed=3",)))
+
+
+def test_metrics_come_back_line_by_line(tmp_path: Path) -> None:
+    assert runs.metrics(tmp_path) == []
+    runs.append(tmp_path, {"rollout": 1})
+    runs.append(tmp_path, {"rollout": 2})
+    assert [line["rollout"] for line in runs.metrics(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize("file", sorted(Path("training/configs").glob("*.toml")), ids=lambda file: file.stem)
+def test_every_shipped_file_loads(file: Path) -> None:
+    assert load(file).name

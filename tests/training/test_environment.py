@@ -1,0 +1,94 @@
+"""Episodes in words are the engine's game: the same moves make the same log, and bad words are moves."""
+
+import random
+
+from agents.base import Turn
+from agents.learned import dialogue
+from agents.play import Seat, play
+from agents.registry import get
+from markets.engine import rewards
+from markets.engine.observation import observe, seen_events
+from markets.engine.protocol import SELLER, Action, MoveRefused, Role
+from tests.training import tiny
+from training.config import Game
+from training.demonstrations import demonstrate
+from training.environment import Episode, draw_table
+
+PROFIT = rewards.by_name("seller_profit", role=Role.SELLER)
+MIXED = Game(sizes=((2, 6), (4, 9)), costs=(0.0, 15.0), opponents=("threshold", "linear", "impatient", "conceder"))
+
+
+class Scripted:
+    """Plays given words."""
+
+    def __init__(self, answers: list[tuple[str, ...]]) -> None:
+        self._answers = iter(answers)
+
+    def act(self, turn: Turn) -> Action:
+        action = dialogue.read(turn.observation, next(self._answers))
+        assert action is not None
+        return action
+
+
+def test_an_episode_in_words_is_the_negotiation_that_the_driver_plays() -> None:
+    for demonstration in demonstrate(MIXED, episodes=40, seed=2):
+        answers = [m.words for m in demonstration.messages if m.role == "assistant"]
+        k = demonstration.episode
+        table = draw_table_of(k)
+        seats = {SELLER: Seat(get("linear"), Scripted(answers)), **table.opponents}
+        assert play(k.scenario, seats).log == k.log
+
+
+def draw_table_of(episode: Episode):
+    for k in range(40):
+        table = draw_table(MIXED, derive(k))
+        if table.scenario == episode.scenario:
+            return table
+    raise AssertionError("not one of the drawn games")
+
+
+def derive(k: int) -> int:
+    from markets.engine.seeds import derive_seed
+
+    return derive_seed("demonstration", 2, k)
+
+
+def test_what_an_episode_showed_is_what_a_worker_rebuilds_later() -> None:
+    for demonstration in demonstrate(MIXED, episodes=40, seed=9):
+        episode = demonstration.episode
+        past = seen_events(episode.scenario, episode.log, SELLER)
+        rebuilt = dialogue.transcript(observe(episode.state, SELLER), past)
+        shown = demonstration.messages
+        assert rebuilt[: len(shown)] == shown
+
+
+def test_answers_that_cannot_be_read_spend_turns_and_are_scored_not_raised() -> None:
+    episode = Episode(draw_table(tiny.GAME, 1))
+    replies = [episode.act(words) for words in (None, ["t7", "ask"], ["ask", "b9", "50"])]
+    assert [reply.words[0] for reply in replies[:2]] == ["refused", "refused"]
+    assert episode.over
+    codes = [entry.event.code for entry in episode.log if isinstance(entry.event, MoveRefused)]
+    assert codes == ["malformed", "malformed", "unknown_thread"]
+    assert episode.reward(PROFIT) == -1.0
+
+
+def test_the_same_number_draws_the_same_table_and_another_one_another() -> None:
+    first, again, other = (draw_table(MIXED, seed) for seed in (1, 1, 2))
+    assert first.scenario == again.scenario
+    assert {p: s.spec.slug for p, s in first.opponents.items()} == {p: s.spec.slug for p, s in again.opponents.items()}
+    assert first.scenario != other.scenario
+
+
+def test_members_of_a_group_meet_the_same_chance() -> None:
+    rng = random.Random(3)
+    for seed in range(30):
+        table = draw_table(MIXED, seed)
+        asks = [["ask", f"b{rng.randint(1, table.scenario.buyers)}", str(rng.randint(60, 99))] for _ in range(9)]
+        logs = []
+        for _ in range(2):
+            episode = Episode(table)
+            for words in asks:
+                if not episode.over:
+                    episode.act(words)
+            logs.append(episode.log)
+        assert logs[0] == logs[1]

@@ -1,0 +1,133 @@
+"""One TOML file, one dataclass: everything a run of `training.sft` or `training.grpo` depends on.
+
+Contract: unknown keys and wrong types are refused with a sentence; defaults are the calibrated
+recipe; two runs with equal configurations and seeds are the same run.
+"""
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run; the message is a sentence."""
+
+
+class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The family of games that is trained on."""
+
+    sizes: tuple[tuple[int, int], ...]
+    """Pairs of (buyers, turns), drawn with equal chance."""
+    costs: tuple[float, ...] = (0.0,)
+    """Seller's costs in money, drawn with equal chance."""
+    values: str = "uniform:0:100"
+    """Value spec in money."""
+    opponents: tuple[str, ...] = ("threshold",)
+    """Slugs of the agents opposite, drawn for each seat."""
+    reward: str = "seller_profit"
+    """Name in `markets.engine.rewards`."""
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A Llama that is trained from scratch."""
+
+    hidden: int = 128
+    layers: int = 2
+    heads: int = 4
+    feed_forward: int = 384
+    spread: float = 0.08
+    """Standard deviation of the initial weights."""
+    smooth_numbers: bool = True
+    """Whether number words start near their neighbours (both embeddings)."""
+
+
+class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Imitation of the demonstrators before reinforcement."""
+
+    demonstrations: int = 6_000
+    steps: int = 250
+    batch: int = 64
+    learning_rate: float = 2e-3
+    warmup_steps: int = 20
+
+
+class Grpo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Reinforcement: groups of episodes of one game, no standard-deviation scaling, no KL."""
+
+    rollouts: int = 150
+    games: int = 16
+    """Different games in a rollout."""
+    group: int = 16
+    """Episodes of each game."""
+    updates: int = 2
+    """Clipped updates on each rollout, each on the whole of it."""
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 1e-4
+    clip: float = 0.2
+    entropy_bonus: float = 0.02
+    """Coefficient of the mean entropy per learner token at the start."""
+    entropy_until: float = 0.7
+    """Share of the run after which the bonus has fallen to 0."""
+    turn_baseline: bool = True
+    """Baseline per turn among group members still at the table, instead of one per episode."""
+    save_every: int = 25
+    """Rollouts between checkpoints that a run can be resumed from."""
+
+
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Watching a run on games kept apart from training and from the final seeds."""
+
+    every: int = 10
+    """Rollouts between two looks; 0 for none."""
+    episodes: int = 512
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run."""
+
+    name: str
+    seed: int = 1
+    threads: int = 1
+    """Torch threads; more than the idle cores makes a run slower."""
+    game: Game
+    model: Model = Model()
+    sft: Sft = Sft()
+    grpo: Grpo = Grpo()
+    evaluation: Evaluation = Evaluation()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of everything above."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
+    """Read a TOML file; `overrides` are `key.key=value` with TOML values. Raises `ConfigError`."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        for override in overrides:
+            _set(data, override)
+        return msgspec.convert(data, RunConfig, strict=True)
+    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _set(data: dict[str, Any], override: str) -> None:
+    key, separator, value = override.partition("=")
+    if not separator:
+        raise ConfigError(f"{override!r} is not of the form key=value.")
+    *parents, last = key.strip().split(".")
+    for parent in parents:
+        data = data.setdefault(parent, {})
+    data[last] = _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    """A TOML value; what is none is a string, so that names need no quotes."""
+    try:
+        return tomllib.loads(f"x = {text}")["x"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,133 @@
+"""The one adapter between our episodes and TRL's GRPO trainer.
+
+Here: the rollout function that TRL calls, the turn-level baseline, the falling entropy bonus and
+the logged importance ratio. Not here: how episodes are played (`training.sampling`), the loss
+itself (TRL's), the story of a run (`training.grpo`).
+
+TRL hands over prompts repeated `num_generations` times, group after group; a prompt is the number
+of a game in the `train` split. It gets ids, a mask of the learner's tokens and the rewards of the
+event logs. Advantages leave as (B, T): TRL accepts them in this shape from a subclass.
+
+Contract: one process; groups are whole. Rollouts are drawn from a generator that is derived from
+the run's seed and the optimiser step, so that a resumed run draws what an unbroken one would.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from trl import GRPOTrainer
+
+from markets.engine import rewards
+from markets.engine.seeds import derive_seed
+from training.config import RunConfig
+from training.environment import LEARNER_ROLE, Episode, draw_table
+from training.sampling import Trajectory, play
+from training.tokenizer import Codec
+
+
+def turn_advantages(
+    episode_rewards: Sequence[float], turns: Sequence[Sequence[int]], *, group: int, per_turn: bool
+) -> list[list[float]]:
+    """Advantage of every token: reward minus its baseline, 0 where the learner did not write.
+
+    Per turn the baseline is the mean reward of the group members that still had this turn, the
+    member itself included; else it is the mean of the group. No division by the spread.
+    """
+    advantages: list[list[float]] = []
+    for start in range(0, len(episode_rewards), group):
+        own_rewards = episode_rewards[start : start + group]
+        own_turns = turns[start : start + group]
+        lengths = [max(tokens) + 1 for tokens in own_turns]
+        baselines = []
+        for turn in range(max(lengths)):
+            alive = [r for r, length in zip(own_rewards, lengths, strict=True) if length > turn or not per_turn]
+            baselines.append(sum(alive) / len(alive))
+        for reward, tokens in zip(own_rewards, own_turns, strict=True):
+            advantages.append([reward - baselines[turn] if turn >= 0 else 0.0 for turn in tokens])
+    return advantages
+
+
+def entropy_coefficient(config: RunConfig, step: int) -> float:
+    """The entropy bonus at an optimiser step: falls linearly to 0 at `entropy_until` of the run."""
+    end = config.grpo.entropy_until * config.grpo.rollouts * config.grpo.updates
+    return config.grpo.entropy_bonus * max(0.0, 1 - step / end) if end > 0 else 0.0
+
+
+def episode_reward(completions: Sequence[Any], episode_rewards: Sequence[float], **_: Any) -> list[float]:
+    """TRL's reward function: the engine's reward of each episode, computed when it ended."""
+    return list(episode_rewards)
+
+
+class Rollouts:
+    """What TRL calls as `rollout_func`."""
+
+    def __init__(self, config: RunConfig, codec: Codec) -> None:
+        self._config = config
+        self._codec = codec
+        self._reward = rewards.by_name(config.game.reward, role=LEARNER_ROLE)
+        self.latest: list[Trajectory] = []
+        """The trajectories of the last call, for transcripts and figures."""
+
+    def __call__(self, prompts: list[str], trainer: GRPOTrainer) -> dict[str, list]:
+        """Play one episode per prompt. Groups share a drawn table."""
+        tables = {
+            number: draw_table(self._config.game, derive_seed("train", self._config.seed, int(number)))
+            for number in dict.fromkeys(prompts)
+        }
+        seed = derive_seed("rollout", self._config.seed, trainer.state.global_step)
+        generator = torch.Generator(device=trainer.model.device).manual_seed(seed % 2**63)
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        self.latest = play(model, self._codec, [Episode(tables[number]) for number in prompts], generator=generator)
+        return {
+            "prompt_ids": [t.prompt_ids for t in self.latest],
+            "completion_ids": [t.completion_ids for t in self.latest],
+            "logprobs": [t.logprobs for t in self.latest],
+            "env_mask": [t.mask for t in self.latest],
+            "token_turns": [t.turns for t in self.latest],
+            "episode_rewards": [t.episode.reward(self._reward) for t in self.latest],
+        }
+
+
+class EpisodeTrainer(GRPOTrainer):
+    """TRL's trainer with advantages per turn and an entropy bonus that falls with the run."""
+
+    def __init__(self, *, config: RunConfig, **arguments: Any) -> None:
+        self._run = config
+        super().__init__(**arguments)
+        if self.accelerator.num_processes != 1:
+            raise RuntimeError("Baselines are taken over whole groups: run one process.")
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output = super()._generate_and_score_completions(inputs)
+        rows = turn_advantages(
+            [row["episode_rewards"] for row in inputs],
+            [row["token_turns"] for row in inputs],
+            group=self.num_generations,
+            per_turn=self._run.grpo.turn_baseline,
+        )
+        mask = output["tool_mask"]
+        advantages = torch.zeros_like(mask, dtype=torch.float32)  # (B, T)
+        for row, values in enumerate(rows):
+            advantages[row, : len(values)] = torch.tensor(values)
+        output["advantages"] = advantages
+        if "old_per_token_logps" in output:
+            gap = (output["old_per_token_logps"] - output["sampling_per_token_logps"]) * mask
+            self._metrics["train"]["sampling_gap/max"].append(gap.abs().max().item())
+        return output
+
+    def _get_per_token_logps_and_entropies(self, *arguments: Any, **keywords: Any) -> tuple:
+        result = super()._get_per_token_logps_and_entropies(*arguments, **keywords)
+        self._scored = result[0].detach()
+        return result
+
+    def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        if self._entropy_bonus_enabled:
+            self.entropy_coef = entropy_coefficient(self._run, self.state.global_step)
+        loss = super()._compute_loss(model, inputs)
+        if "old_per_token_logps" in inputs:
+            ratio = torch.exp(self._scored - inputs["old_per_token_logps"])
+            own = inputs["tool_mask"].bool() & inputs["completion_mask"].bool()
+            self._metrics["train"]["importance_ratio/mean"].append(ratio[own].mean().item())
+            self._metrics["train"]["importance_ratio/max"].append(ratio[own].max().item())
+        return loss

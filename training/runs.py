@@ -1,0 +1,57 @@
+"""The folder of a run: configuration, versions, metrics and stages, for people and for resuming.
+
+Contract: a folder belongs to one configuration; another one is refused rather than mixed in.
+Everything is JSON or JSON lines; a line is written whole and flushed.
+"""
+
+import json
+import os
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from training.config import ConfigError, RunConfig
+
+PACKAGES = ("torch", "transformers", "trl", "datasets", "accelerate", "numpy")
+
+
+def folder(name: str) -> Path:
+    """Where a run lives: `runs/NAME` under PARLEY_VAR, or under `var` here."""
+    return Path(os.environ.get("PARLEY_VAR", "var")) / "runs" / name
+
+
+def begin(path: Path, config: RunConfig) -> None:
+    """Make the folder and write down what is about to run. Raises `ConfigError` for another run's."""
+    path.mkdir(parents=True, exist_ok=True)
+    file = path / "config.json"
+    if file.exists() and json.loads(file.read_text())["sha256"] != config.sha256:
+        raise ConfigError(f"{path} holds a run with another configuration; choose another name or folder.")
+    about = {
+        "sha256": config.sha256,
+        "config": msgspec.to_builtins(config),
+        "versions": {package: version(package) for package in PACKAGES},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+    file.write_text(json.dumps(about, indent=1) + "\n")
+
+
+def record(path: Path, stage: str, figures: dict[str, Any]) -> None:
+    """Write a stage's figures."""
+    (path / f"{stage}.json").write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def append(path: Path, line: dict[str, Any]) -> None:
+    """Add one line to the run's metrics."""
+    with (path / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"at": round(time.time(), 3), **line}) + "\n")
+
+
+def metrics(path: Path) -> list[dict[str, Any]]:
+    """The run's metrics so far."""
+    file = path / "metrics.jsonl"
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []

@@ -1,0 +1,116 @@
+"""Supervised fine-tuning: teach a model the dialogue by imitation. `python -m training.sft FILE.toml`.
+
+The story in order: read the configuration, build tokenizer and model, refuse to start on a wrong
+template, mask or stop token, play the demonstrations, train on the learner's words alone through
+TRL's SFTTrainer, save, and compare the imitator with its demonstrators.
+
+Contract: the same file gives the same weights on the same machine. Nothing is downloaded.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from trl import SFTConfig, SFTTrainer
+
+from markets.engine import metrics
+from training import evaluation, runs
+from training import model as models
+from training import tokenizer as words
+from training.config import RunConfig, load
+from training.demonstrations import Demonstration, demonstrate
+
+
+def dataset(demonstrations: Sequence[Demonstration], codec: words.Codec) -> Dataset:
+    """Ids and labels; the label is -100 wherever the learner did not write."""
+    rows: dict[str, list[list[int]]] = {"input_ids": [], "labels": []}
+    for demonstration in demonstrations:
+        ids, mask = codec.whole(demonstration.messages)
+        rows["input_ids"].append(ids)
+        rows["labels"].append([number if own else -100 for number, own in zip(ids, mask, strict=True)])
+    return Dataset.from_dict(rows)
+
+
+def demonstrators_share(demonstrations: Sequence[Demonstration]) -> evaluation.Interval:
+    """What the teachers earn, as a share of the first best."""
+    result = evaluation.Result([], [metrics.outcome(d.episode.scenario, d.episode.log) for d in demonstrations])
+    return evaluation.share(result.surplus, result.first_best)
+
+
+def train(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Run the stage; the model goes to `folder/sft`, figures come back."""
+    torch.set_num_threads(config.threads)
+    started = time.monotonic()
+    tokenizer = words.build()
+    model = models.build(config.model, tokenizer, seed=config.seed)
+    words.check(tokenizer, model)
+    codec = words.Codec(tokenizer)
+    demonstrations = list(demonstrate(config.game, episodes=config.sft.demonstrations, seed=config.seed))
+    trainer = SFTTrainer(
+        model=model,
+        processing_class=tokenizer,
+        train_dataset=dataset(demonstrations, codec),
+        args=SFTConfig(
+            output_dir=str(folder / "sft-trainer"),
+            max_steps=config.sft.steps,
+            per_device_train_batch_size=config.sft.batch,
+            learning_rate=config.sft.learning_rate,
+            lr_scheduler_type="cosine",
+            warmup_steps=config.sft.warmup_steps,
+            max_grad_norm=1.0,
+            weight_decay=0.0,
+            max_length=None,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            gradient_checkpointing=False,
+            use_cpu=not torch.cuda.is_available(),
+            bf16=False,
+            seed=config.seed,
+            logging_steps=25,
+            save_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        ),
+    )
+    trainer.train()
+    models.save(folder / "sft", model, tokenizer)
+    seconds = time.monotonic() - started
+    teachers = demonstrators_share(demonstrations)
+    figures: dict[str, Any] = {
+        "stage": "sft",
+        "seconds": round(seconds, 1),
+        "demonstrators": asdict(teachers),
+        "loss": [line["loss"] for line in trainer.state.log_history if "loss" in line],
+    }
+    for greedy in (False, True):
+        result = evaluation.evaluate(
+            model, codec, config.game, split="watch", episodes=2000, greedy=greedy, seed=config.seed
+        )
+        figures["greedy" if greedy else "sampled"] = evaluation.figures(result)
+    return figures
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`python -m training.sft FILE.toml`: imitate the demonstrators."""
+    parser = argparse.ArgumentParser(prog="python -m training.sft", description=main.__doc__)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--out", type=Path, default=None, help="folder of the run (default: var/runs/NAME)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    asked = parser.parse_args(arguments)
+    config = load(asked.config, tuple(asked.set))
+    folder = asked.out or runs.folder(config.name)
+    runs.begin(folder, config)
+    figures = train(config, folder)
+    runs.record(folder, "sft", figures)
+    sys.stdout.write(json.dumps(figures) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
