@@ -11,6 +11,7 @@ randomness.
 import random
 from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -56,6 +57,16 @@ class Turn:
     def character(self) -> random.Random:
         """A fresh stream that starts the same at every turn of this negotiation: hidden traits."""
         return random.Random(derive_seed("character", self._seed, self._party, self._slug))
+
+    def traits(self, count: int) -> tuple[float, ...]:
+        """The first `count` numbers of `character`, each in [0, 1); kept, as every turn asks for them."""
+        return _first_numbers(self._seed, self._party, self._slug, count)
+
+
+@lru_cache(maxsize=1024)
+def _first_numbers(seed: int, party: Party, slug: str, count: int) -> tuple[float, ...]:
+    draw = random.Random(derive_seed("character", seed, party, slug)).random
+    return tuple(draw() for _ in range(count))
 
 
 class Agent(Protocol):

@@ -31,10 +31,9 @@ from agents.scripted.situation import (
     unanswerable,
     within_reservation,
 )
-from agents.scripted.talk import speak
 from markets.engine.money import MAX_PRICE_CENTS, Cents
 from markets.engine.observation import Observation, SeenOffer, SeenThread
-from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, RejectOffer, Role, Say
+from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, RejectOffer, Role
 from markets.engine.scenarios import SellerTurns
 
 Range = tuple[float, float]
@@ -53,36 +52,7 @@ MARGIN: Range = (0.02, 0.12)
 keeps to itself even at the end."""
 
 
-class Scripted(ABC):
-    """An agent that decides by rule and says a sentence with each move."""
-
-    def act(self, turn: Turn) -> Action:
-        """The move of `decide`, with words."""
-        action = self.decide(turn)
-        words = speak(observation=turn.observation, action=action, chance=turn.words)
-        return with_talk(action, words)
-
-    @abstractmethod
-    def decide(self, turn: Turn) -> Action:
-        """The move without words; `Say` stands for an invitation."""
-
-
-def with_talk(action: Action, talk: str) -> Action:
-    """`action` saying `talk`."""
-    match action:
-        case MakeOffer():
-            return MakeOffer(buyer=action.buyer, product=action.product, price_cents=action.price_cents, talk=talk)
-        case AcceptOffer():
-            return AcceptOffer(buyer=action.buyer, offer_id=action.offer_id, talk=talk)
-        case RejectOffer():
-            return RejectOffer(buyer=action.buyer, offer_id=action.offer_id, talk=talk)
-        case Leave():
-            return Leave(talk=talk)
-        case _:
-            return Say(buyer=action.buyer, talk=talk)
-
-
-class Bargainer(Scripted):
+class Bargainer(ABC):
     """Names a price of its own at every turn until somebody accepts."""
 
     @abstractmethod
@@ -101,14 +71,14 @@ class Bargainer(Scripted):
         """Whether anything within the reservation value will do now."""
         return clock(turn.observation).at_end
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         if turn.observation.role is Role.BUYER:
-            return self._decide_as_buyer(turn)
-        return self._decide_as_seller(turn)
+            return self._act_as_buyer(turn)
+        return self._act_as_seller(turn)
 
     # A buyer
 
-    def _decide_as_buyer(self, turn: Turn) -> Action:
+    def _act_as_buyer(self, turn: Turn) -> Action:
         observation = turn.observation
         thread = observation.threads[0]
         wanted = [index for index in range(len(observation.products)) if can_buy(observation, index)]
@@ -136,7 +106,7 @@ class Bargainer(Scripted):
 
     # A seller
 
-    def _decide_as_seller(self, turn: Turn) -> Action:
+    def _act_as_seller(self, turn: Turn) -> Action:
         observation = turn.observation
         if not any(can_gain_as_seller(observation, index) for index in range(len(observation.products))):
             return Leave()
@@ -280,10 +250,10 @@ class ZiC(Bargainer):
         return False
 
 
-class ZiU(Scripted):
+class ZiU:
     """Uniform over all prices, whatever it costs: the control that breaks the constraint."""
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         observation, chance = turn.observation, turn.chance
         thread = least_addressed([thread for thread in observation.threads if thread.my_move])
         available = [index for index, seen in enumerate(observation.products) if seen.units_left]

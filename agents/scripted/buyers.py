@@ -9,12 +9,11 @@ answer says that it would like to hear one (the impatient one bids).
 """
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 from agents.base import Turn
 from agents.scripted.bargainers import (
     Range,
-    Scripted,
     TimeDependent,
     best_ask,
     favourite,
@@ -29,19 +28,20 @@ from agents.scripted.situation import (
     traits,
     unanswerable,
 )
+from agents.scripted.talk import speak
 from markets.engine.money import Cents
 from markets.engine.observation import SeenOffer
 from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, RejectOffer, Say
 
 
-class SilentBuyer(Scripted):
+class SilentBuyer(ABC):
     """Accepts or rejects and never names a price."""
 
     @abstractmethod
     def takes(self, turn: Turn, ask: SeenOffer, gain_cents: Cents) -> bool:
         """Whether a deal worth `gain_cents` (not negative) is taken now."""
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         observation = turn.observation
         if is_outraged(turn, observation) or not any(
             can_buy(observation, index) for index in range(len(observation.products))
@@ -50,7 +50,7 @@ class SilentBuyer(Scripted):
         thread = observation.threads[0]
         ask = best_ask(observation, thread)
         if ask is None:
-            return Say()
+            return Say(talk=speak(observation=observation, action=Say(), chance=turn.words))
         gain = observation.surplus_cents(product=ask.product, price_cents=ask.price_cents)
         if gain >= 0 and self.takes(turn, ask, gain):
             return AcceptOffer(offer_id=ask.offer_id)
@@ -87,7 +87,7 @@ class Impatient(TimeDependent):
     def __init__(self) -> None:
         super().__init__(beta=(0.8, 1.5))
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         observation = turn.observation
         thread = observation.threads[0]
         wanted = [index for index in range(len(observation.products)) if can_buy(observation, index)]

@@ -9,13 +9,13 @@ remembered. No ask is below cost. A bid is accepted when it is at least the next
 last turn when it is worth more than the last ask can be expected to be.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from agents.base import Turn
-from agents.scripted.bargainers import Scripted, least_addressed, refuse_or_leave
+from agents.scripted.bargainers import least_addressed, refuse_or_leave
 from agents.scripted.situation import (
     Clock,
     can_gain_as_seller,
@@ -49,14 +49,14 @@ class Bid(NamedTuple):
     offer: SeenOffer
 
 
-class LadderSeller(Scripted):
+class LadderSeller(ABC):
     """Asks along a plan, takes a good bid, and leaves when the plan is through."""
 
     @abstractmethod
     def next_ask(self, turn: Turn, threads: Sequence[SeenThread]) -> Ask | None:
         """The next ask to one of `threads`, all open and free to write in; None when done."""
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         observation = turn.observation
         products = range(len(observation.products))
         if not any(can_gain_as_seller(observation, product) for product in products):

@@ -7,7 +7,7 @@ Their moves keep to the rules and to their own reservation value like everybody'
 """
 
 from agents.base import Turn
-from agents.scripted.bargainers import Scripted, best_ask, refuse_or_leave
+from agents.scripted.bargainers import best_ask, refuse_or_leave
 from agents.scripted.ladders import best_bid
 from agents.scripted.situation import clock, unanswerable
 from markets.engine import optimum
@@ -18,7 +18,7 @@ from markets.engine.scenarios import Alternating, Scenario
 from markets.engine.state import ThreadStatus
 
 
-class Oracle(Scripted):
+class Oracle:
     """Names the other side's reservation value, to the best counterpart; leaves without gains.
 
     A seller asks the buyers of the best assignment of what is left for their full values, to the
@@ -26,15 +26,15 @@ class Oracle(Scripted):
     bounds what can be had from them; it knows values, not strategies.
     """
 
-    def decide(self, turn: Turn) -> Action:
+    def act(self, turn: Turn) -> Action:
         scenario = turn.scenario
         if scenario is None:
             raise ValueError("The oracle needs the whole scenario.")
         if turn.observation.role is Role.SELLER:
-            return self._decide_as_seller(turn, scenario)
-        return self._decide_as_buyer(turn, scenario)
+            return self._act_as_seller(turn, scenario)
+        return self._act_as_buyer(turn, scenario)
 
-    def _decide_as_seller(self, turn: Turn, scenario: Scenario) -> Action:
+    def _act_as_seller(self, turn: Turn, scenario: Scenario) -> Action:
         observation = turn.observation
         threads = [thread for thread in observation.threads if thread.my_move]
         targets = self._targets(turn, scenario)
@@ -71,7 +71,7 @@ class Oracle(Scripted):
         _, pairs = optimum.optimal_assignment(surplus=surplus, stock=[seen.units_left for seen in observation.products])
         return {buyer + 1: (product, scenario.buyer_values_cents[buyer][product]) for buyer, product in pairs}
 
-    def _decide_as_buyer(self, turn: Turn, scenario: Scenario) -> Action:
+    def _act_as_buyer(self, turn: Turn, scenario: Scenario) -> Action:
         observation = turn.observation
         thread = observation.threads[0]
         costs = scenario.seller_values_cents

@@ -85,8 +85,7 @@ class Traits(NamedTuple):
 
 def traits(turn: Turn) -> Traits:
     """The hidden traits, the same at every turn of a negotiation."""
-    draw = turn.character.random
-    return Traits(draw(), draw(), draw(), draw(), draw())
+    return Traits(*turn.traits(len(Traits._fields)))
 
 
 def scaled(share: float, bounds: tuple[float, float]) -> float:

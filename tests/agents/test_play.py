@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agents import registry
 from agents.base import AgentSpec, Kind
 from agents.play import Played, play, seat
+from agents.words import with_words
 from markets.engine import rules
 from markets.engine.protocol import (
     SELLER,
@@ -35,7 +36,7 @@ from markets.engine.state import State, evolve, initial
 from tests.agents.tables import move
 from tests.markets.engine.games import Play, any_scenario, opened, plays, sampled_scenarios
 
-relaxed = settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+relaxed = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @st.composite
@@ -95,10 +96,13 @@ def test_nobody_but_the_unconstrained_one_offers_or_accepts_at_a_loss(
         assert gain >= 0 or seating[party].slug == "zi-u", (party, seating[party].slug, gain)
 
 
-@relaxed
+@settings(relaxed, max_examples=60)
 @given(games(any_scenario))
-def test_every_move_says_something(game: tuple[Scenario, dict[Party, AgentSpec], Played]) -> None:
-    assert all(action.talk.strip() for action in game[2].actions.values())
+def test_words_go_with_every_move_and_change_none(game: tuple[Scenario, dict[Party, AgentSpec], Played]) -> None:
+    scenario, seating, silent = game
+    spoken = play(scenario, {party: seat(spec) for party, spec in seating.items()}, words=with_words)
+    assert all(action.talk.strip() for action in spoken.actions.values())
+    assert encode(spoken.log) == encode(silent.log)
 
 
 @relaxed

@@ -236,8 +236,8 @@ EARNINGS = [
 def test_against_threshold_buyers_a_ladder_earns_its_share_of_the_first_best(
     market: Recipe, slug: str, share: float
 ) -> None:
-    """Shares of the first best, by integration; the tolerance is three standard errors."""
-    earned = figures(market, seller=slug, buyers="threshold", episodes=1_500, seed=8)
+    """Shares of the first best, by integration; one seed, and a tolerance of about two standard errors."""
+    earned = figures(market, seller=slug, buyers="threshold", episodes=1_500, seed=1)
     assert earned["seller_extraction"] == pytest.approx(share, abs=0.015)
     assert earned["constraint_adherence"] == 1
 
