@@ -91,7 +91,7 @@
 
   // --- Connection -------------------------------------------------------------------------------
 
-  const link = { socket: null, tries: 0, opened: false, lostAt: Date.now(), poll: null, stopped: false, resyncing: false, pong: null, timer: null };
+  const link = { socket: null, tries: 0, opened: false, lostAt: Date.now(), poll: null, polled: false, stopped: false, resyncing: false, pong: null, timer: null };
 
   function showConnection(kind) {
     const shown = { connecting: ["connecting", words.connecting], live: ["live", words.live], lost: ["lost", words.reconnecting], polling: ["live", words.polling], offline: ["lost", words.offline], ended: ["ended", words.ended] }[kind];
@@ -109,43 +109,53 @@
     const address = new URL(data.socket, location.href);
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     const socket = new WebSocket(address);
+    let heard = false;
     link.socket = socket;
     socket.addEventListener("open", () => {
-      link.tries = 0;
-      link.opened = true;
-      link.lostAt = null;
+      if (link.socket !== socket) return;
       link.resyncing = false;
-      stopPolling();
-      showConnection("live");
       send({ type: "resync", after: state.seq });
       flushOutbox();
-      refreshNotes();
     });
     socket.addEventListener("message", (event) => {
+      if (link.socket !== socket) return;
       let frame;
       try {
         frame = JSON.parse(event.data);
       } catch {
         return; // not one of ours
       }
+      if (!heard) { // opened is not enough: some proxies open a socket and let nothing through
+        heard = true;
+        link.tries = 0;
+        link.opened = true;
+        link.lostAt = null;
+        stopPolling();
+        showConnection("live");
+        refreshNotes();
+      }
       receive(frame);
     });
-    socket.addEventListener("close", (event) => {
-      if (link.socket !== socket) return;
-      link.socket = null;
-      clearTimeout(link.pong);
-      link.pong = null;
-      link.lostAt ??= Date.now();
-      if (state.ended) {
-        link.stopped = true;
-        showConnection("ended");
-        return;
-      }
-      if (event.code >= 4400 && event.code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
-      if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
-      refreshNotes();
-      retry();
-    });
+    socket.addEventListener("close", (event) => lost(socket, event.code));
+  }
+
+  /* The socket is closed, or we give it up: on a dead network a browser takes a minute to say so. */
+  function lost(socket, code) {
+    if (link.socket !== socket) return;
+    link.socket = null;
+    socket.close();
+    clearTimeout(link.pong);
+    link.pong = null;
+    link.lostAt ??= Date.now();
+    if (state.ended) {
+      link.stopped = true;
+      showConnection("ended");
+      return;
+    }
+    if (code >= 4400 && code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
+    if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
+    refreshNotes();
+    retry();
   }
 
   function retry() {
@@ -172,12 +182,13 @@
     return false;
   }
 
-  setInterval(() => {
+  function ping() {
     if (!isLive() || link.pong) return;
-    send({ type: "ping" });
     const socket = link.socket;
-    link.pong = setTimeout(() => socket.close(), PONG_MS);
-  }, PING_MS);
+    send({ type: "ping" });
+    link.pong = setTimeout(() => lost(socket), PONG_MS);
+  }
+  setInterval(ping, PING_MS);
 
   setInterval(() => {
     const lostFor = link.lostAt === null ? 0 : Date.now() - link.lostAt;
@@ -190,11 +201,15 @@
         const answer = await fetch(`${data.view}?after=${state.seq}`, { headers: { Accept: "application/json" }, cache: "no-store" });
         if (!answer.ok) throw new Error(String(answer.status));
         receive(await answer.json());
+        link.polled = Boolean(link.poll);
         if (link.poll) showConnection(state.ended ? "ended" : "polling");
         flushOutbox();
       } catch {
+        link.polled = false;
         if (link.poll) showConnection("offline");
       }
+      refreshNotes();
+      if (state.ended && !outbox.length) stopPolling();
       if (link.poll) link.poll = setTimeout(cycle, POLL_MS);
     };
     link.poll = setTimeout(cycle, 0);
@@ -203,6 +218,7 @@
   function stopPolling() {
     clearTimeout(link.poll);
     link.poll = null;
+    link.polled = false;
   }
 
   async function post(frame) {
@@ -581,7 +597,7 @@
       let sentence = "";
       if (state.ended) sentence = "";
       else if (!state.consent) sentence = words.lockedConsent;
-      else if (pending(b)) sentence = isLive() || link.poll ? words.sending : words.kept;
+      else if (pending(b)) sentence = isLive() || link.polled ? words.sending : words.kept;
       else if (state.waiting && !state.awaiting.has(b)) sentence = words.lockedWaiting;
       else if (!state.awaiting.has(b)) sentence = words.lockedTurn;
       if (note.textContent !== sentence) note.textContent = sentence;
@@ -899,9 +915,12 @@
 
   document.addEventListener("visibilitychange", () => {
     refreshTitle();
-    if (!document.hidden) retryNow();
+    if (document.hidden) return;
+    retryNow();
+    ping(); // a machine that slept may hold a socket that is long dead
   });
   addEventListener("online", retryNow);
+  addEventListener("offline", () => { if (link.socket) lost(link.socket); });
 
   const SOUND = "parley-sound";
   let soundOn = recall(localStorageOrNothing(), SOUND, true);

@@ -6,10 +6,13 @@ origins, and every frame of a room's socket in both directions.
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, WebSocketRoute, expect
+
+Frame: TypeAlias = dict[str, Any]
 
 ROOM_URL = re.compile(r"/rooms/[\w-]+/$")
 ROOM_SOCKET = re.compile(r"/ws/rooms/")
@@ -168,3 +171,47 @@ class Player:
     def leave(self) -> None:
         self.text("leave").click()
         self.text("confirm-leave").click()
+
+
+class Wire:
+    """The line between one page and the server, to cut and to tamper with. Lay it before the page opens a room."""
+
+    def __init__(self, page: Page) -> None:
+        self.is_cut = False
+        self.loses: Callable[[Frame], bool] = lambda frame: False
+        """Which frames of the server get lost on the way."""
+        self.sent: list[Frame] = []
+        self._ends: list[tuple[WebSocketRoute, WebSocketRoute]] = []
+        page.route_web_socket(ROOM_SOCKET, self._lay)
+
+    def _lay(self, page_end: WebSocketRoute) -> None:
+        if self.is_cut:
+            page_end.close(code=1011, reason="cut")
+            return
+        server_end = page_end.connect_to_server()
+        self._ends.append((page_end, server_end))
+        page_end.on_message(lambda message: self._from_page(server_end, message))
+        server_end.on_message(lambda message: self._from_server(page_end, message))
+
+    def _from_page(self, server_end: WebSocketRoute, message: str | bytes) -> None:
+        self.sent.append(json.loads(message))
+        server_end.send(message)
+
+    def _from_server(self, page_end: WebSocketRoute, message: str | bytes) -> None:
+        if not self.loses(json.loads(message)):
+            page_end.send(message)
+
+    def cut(self) -> None:
+        """Close what is open and let nothing through until `mend`."""
+        self.is_cut = True
+        for page_end, server_end in self._ends:
+            page_end.close(code=1011, reason="cut")
+            server_end.close(code=1001, reason="cut")
+        self._ends.clear()
+
+    def mend(self) -> None:
+        self.is_cut = False
+
+    def moves(self) -> list[str]:
+        """Identifiers of the moves that the page has sent, repeats included."""
+        return [str(frame["client_move_id"]) for frame in self.sent if frame["type"] == "act"]
