@@ -1003,6 +1003,7 @@ class LobbyRow:
     fills_text: str
     """"an agent takes it in 1 minute"."""
     join_url: str
+    """Where the seat is taken; your own room where you are the one who waits."""
     yours: bool = False
 
 

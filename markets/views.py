@@ -190,7 +190,9 @@ def lobby(request: HttpRequest) -> HttpResponse:
 
 def _lobby_row(seat: Seat, participant: Any, now: Any) -> presentation.LobbyRow:
     room = seat.room
-    host = next((person.participant for person in room.seats.all() if person.participant), None)
+    people = [other.participant for other in room.seats.all() if other.participant]
+    host = people[0] if people else None
+    yours = participant is not None and any(person.pk == participant.pk for person in people)
     waited = _duration(now - room.created_at)
     left = max(timedelta(0), room.fills_at - now) if room.fills_at else timedelta(0)
     scenario = decode_scenario(room.scenario)
@@ -209,8 +211,10 @@ def _lobby_row(seat: Seat, participant: Any, now: Any) -> presentation.LobbyRow:
         host=host.pseudonym if host else _("somebody"),
         waiting_text=_("waiting for %(time)s") % {"time": waited},
         fills_text=_("an agent takes it in %(time)s") % {"time": _duration(left)},
-        join_url=reverse("room-join", args=[room.public_id, seat.join_token]),
-        yours=participant is not None and host is not None and host.pk == participant.pk,
+        join_url=reverse("room", args=[room.public_id])
+        if yours
+        else reverse("room-join", args=[room.public_id, seat.join_token]),
+        yours=yours,
     )
 
 
