@@ -212,7 +212,7 @@ def test_one_buyer_counts_once_however_many_products_it_likes() -> None:
     assert metrics.best_assignment(scenario) == (4_500, ((0, 1),))
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(plays())
 def test_extraction_is_allocation_quality_times_the_sellers_part_of_what_was_made(play: Play) -> None:
     """Matching and pricing can be told apart: extraction = quality x profit / welfare of the made matches."""
@@ -366,7 +366,7 @@ def test_a_side_that_sent_no_message_has_no_adherence() -> None:
     assert result.constraint_adherence == 1.0
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.lists(plays(finish=True), min_size=1, max_size=5))
 def test_a_tally_fed_one_by_one_gives_what_the_summary_gives(games: list[Play]) -> None:
     results = [metrics.outcome(play.scenario, play.log) for play in games]
@@ -376,7 +376,7 @@ def test_a_tally_fed_one_by_one_gives_what_the_summary_gives(games: list[Play]) 
     assert tally.summary() == metrics.summary(results)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(plays(finish=True))
 def test_every_figure_stays_where_it_belongs(play: Play) -> None:
     result = metrics.summary([metrics.outcome(play.scenario, play.log)])

@@ -53,7 +53,7 @@ from tests.markets.engine.factories import (
 )
 from tests.markets.engine.games import Play, cents, opened, parties_of, plays, written_scenarios
 
-EXAMPLES = settings(max_examples=250)
+EXAMPLES = settings(max_examples=150)
 
 
 def as_sent(scenario: Scenario, log: tuple[LogEntry, ...], party: Party) -> bytes:

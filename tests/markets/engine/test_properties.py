@@ -33,7 +33,7 @@ from markets.engine.scenarios import Alternating, Scenario, SellerTurns, decode_
 from markets.engine.state import State, ThreadStatus, evolve, initial, replay
 from tests.markets.engine.games import Play, any_scenario, opened, parties_of, plays
 
-EXAMPLES = settings(max_examples=250)
+EXAMPLES = settings(max_examples=150)
 
 
 # --- The log is the game ------------------------------------------------------------------------------
