@@ -15,6 +15,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from redis.exceptions import RedisError
 
 from markets import identity, room_frames, services, wire
 from markets.links import origin_of_socket
@@ -23,8 +24,9 @@ from markets.selectors import fresh_seat_view, seat_of
 from markets.services import RoomError
 
 HEAL_S = 15.0
-MAX_FRAMES_PER_10_S = 120
-"""A person types, a script floods: more frames than this and the socket is told to slow down."""
+MAX_FRAMES = 120
+WINDOW_S = 10.0
+"""A person types, a script floods: more frames than that in so many seconds are not read."""
 
 CLOSE_STRANGER = 4403
 
@@ -114,14 +116,14 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _tell_typing(self, frame: wire.Typing) -> None:
         buyer = _buyer_number(self.seat) if self.seat.role == "buyer" else frame.buyer or 1
-        with suppress(OSError):
+        with suppress(OSError, RedisError):
             await self.channel_layer.group_send(
                 self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
             )
 
     async def _send_view(self, *, always: bool = False) -> None:
         async with self._sending:
-            found = await database_sync_to_async(_view_frame)(self.seat.pk, self.seq, self.origin)
+            found = await database_sync_to_async(_view_frame)(self.seat, self.seq, self.origin)
             if found is None:
                 await self.close(CLOSE_STRANGER)
                 return
@@ -133,12 +135,18 @@ class RoomConsumer(AsyncWebsocketConsumer):
     async def _heal(self) -> None:
         while True:
             await asyncio.sleep(HEAL_S)
+            if not await database_sync_to_async(_sits_there)(self.seat, self.scope["session"].session_key):
+                await self.close(CLOSE_STRANGER)
+                return
             await self._send_view()
 
     def _too_many(self) -> bool:
         now = asyncio.get_running_loop().time()
-        self._recent = [moment for moment in self._recent if now - moment < 10] + [now]
-        return len(self._recent) > MAX_FRAMES_PER_10_S
+        self._recent = [moment for moment in self._recent if now - moment < WINDOW_S]
+        if len(self._recent) >= MAX_FRAMES:
+            return True
+        self._recent.append(now)
+        return False
 
     async def _send(self, frame: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(frame, ensure_ascii=False))
@@ -155,16 +163,20 @@ def _answer(
     origin: str,
     now: datetime,
 ) -> dict[str, Any] | None:
-    """Look the person up again: a socket outlives a session."""
-    participant = identity.participant_of(identity.stored_session(session_key))
     seat = Seat.objects.select_related("room__market").filter(pk=seat_id).first()
-    if seat is None or participant is None or seat.participant_id != participant.pk:
+    if seat is None or not _sits_there(seat, session_key):
         raise RoomError("not_seated", _("You do not sit in this room any more."))
     return room_frames.answer(seat, frame, origin=origin, now=now)
 
 
-def _view_frame(seat_id: int, after: int, origin: str) -> dict[str, Any] | None:
-    view = fresh_seat_view(seat_id)
+def _sits_there(seat: Seat, session_key: str | None) -> bool:
+    """Whether the seat is still the session's: a socket outlives log-out and expiry."""
+    participant = identity.participant_of(identity.stored_session(session_key))
+    return participant is not None and participant.pk == seat.participant_id
+
+
+def _view_frame(seat: Seat, after: int, origin: str) -> dict[str, Any] | None:
+    view = fresh_seat_view(seat)
     if view is None:
         return None
     return wire.view_frame(view, after=after, origin=origin, now=timezone.now())

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from markets import room_page, services, wire
 from markets.engine.money import AmountError, find_prices, format_amount, format_plain, parse_amount
-from markets.engine.protocol import IllegalAction, Role
+from markets.engine.protocol import IllegalAction, RefusalCode, Role
 from markets.models import Seat
 from markets.refusals import refusal_sentence
 from markets.selectors import SeatView, fresh_seat_view
@@ -39,7 +39,7 @@ def answer(seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime) -
 
 
 def _view(seat: Seat) -> SeatView:
-    view = fresh_seat_view(seat.pk)
+    view = fresh_seat_view(seat)
     if view is None:
         raise RoomError("not_seated", _("You do not sit in this room any more."))
     return view
@@ -84,7 +84,11 @@ def _preview(view: SeatView, frame: wire.Preview) -> dict[str, Any]:
     reply: dict[str, Any] = {"type": "preview", "id": frame.id}
     observation = view.observation
     if not 0 <= frame.product < len(observation.products):
-        return reply | {"ok": False, "surplus_cents": None, "sentence": ""}
+        return reply | {
+            "ok": False,
+            "surplus_cents": None,
+            "sentence": refusal_sentence(RefusalCode.UNKNOWN_PRODUCT),
+        }
     try:
         price_cents = parse_amount(frame.price, currency=observation.currency)
     except AmountError as error:

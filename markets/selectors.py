@@ -125,10 +125,14 @@ def seat_view(seat: Seat) -> SeatView:
     )
 
 
-def fresh_seat_view(seat_id: int) -> SeatView | None:
-    """The view of a seat as the database has it now; None when nobody sits there any more."""
-    seat = Seat.objects.filter(pk=seat_id, kind=SeatKind.PERSON).select_related("room__market", "participant").first()
-    return None if seat is None else seat_view(seat)
+def fresh_seat_view(seat: Seat) -> SeatView | None:
+    """The view of a seat as the database has it now; None when whoever sat there does not any more."""
+    current = (
+        Seat.objects.filter(pk=seat.pk, kind=SeatKind.PERSON, participant=seat.participant_id)
+        .select_related("room__market", "participant")
+        .first()
+    )
+    return None if current is None else seat_view(current)
 
 
 def revealed(room: Room) -> Revealed:

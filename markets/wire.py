@@ -6,6 +6,8 @@ of value are refused with a sentence. A price travels as the text that was typed
 partials as the first paint.
 """
 
+import re
+import unicodedata
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -116,7 +118,7 @@ class Ping(_Frame, frozen=True, kw_only=True, tag="ping"):
 ClientFrame: TypeAlias = Act | Preview | ReadPrice | Typing | Resync | Ping
 
 _decoder = msgspec.json.Decoder(ClientFrame, strict=True)
-MAX_MOVE_ID_CHARS = 64
+_MOVE_ID = re.compile(r"[!-~]{1,64}")
 
 
 class BadFrame(ValueError):
@@ -135,8 +137,8 @@ def decode(text: str) -> ClientFrame:
         raise BadFrame(_("That message is not one this room knows: %s.") % error) from error
     except msgspec.DecodeError as error:
         raise BadFrame(_("That message is not readable JSON.")) from error
-    if isinstance(frame, Act) and not 1 <= len(frame.client_move_id) <= MAX_MOVE_ID_CHARS:
-        raise BadFrame(_("A move needs an identifier of 1 to 64 characters."))
+    if isinstance(frame, Act) and not _MOVE_ID.fullmatch(frame.client_move_id):
+        raise BadFrame(_("A move needs an identifier of 1 to 64 plain characters."))
     return frame
 
 
@@ -160,12 +162,19 @@ def to_action(wire: ActionWire, *, currency: str) -> Action:
             return Leave()
 
 
+_DROPPED = frozenset("\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Byte-order mark, and the marks that turn the direction of what follows: a price could be made to read backwards."""
+
+
 def clean(text: str) -> str:
-    """Talk as it is stored: no characters that a database or a reader cannot hold."""
+    """Talk as it is stored: without controls and marks that a database or a reader cannot hold.
+
+    Joiners and spaces of every script stay: without them emoji fall apart and words run together.
+    """
     return "".join(
         character
         for character in text.strip()
-        if character in "\n\t" or (character.isprintable() and not 0xD800 <= ord(character) < 0xE000)
+        if character in "\n\t" or (unicodedata.category(character) not in ("Cc", "Cs") and character not in _DROPPED)
     )
 
 

@@ -1,0 +1,184 @@
+"""Open pages of a room, as the server sees them: a socket a tab, with the session of whoever sits there.
+
+Here: `Tab`, which sends frames, keeps every frame it gets, and draws them as `room.js` does. Not here: what the frames
+must say (`test_consumers`).
+"""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from asgiref.testing import ApplicationCommunicator
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.sessions.backends.db import SessionStore
+
+from markets import identity
+from markets.models import Participant
+from negotiation_site.asgi import application
+from tests.markets.rooms import Game
+
+WAIT_S = 5.0
+QUIET_S = 0.03
+"""After this long without a frame a tab has been told everything."""
+
+
+def session_of(participant: Participant | None) -> SessionStore:
+    """A stored session that belongs to a participant; to nobody in particular for None."""
+    session = SessionStore()
+    if participant is not None:
+        session[identity.SESSION_KEY] = participant.pk
+    session.save()
+    return session
+
+
+@dataclass
+class Drawing:
+    """What a page shows: the lines of its logs and its panels. Applies frames by the rules of `room.js`."""
+
+    seq: int = 0
+    items: list[tuple[int, int, str]] = field(default_factory=list)
+    panels: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
+    awaiting: tuple[int, ...] = ()
+
+    def apply(self, frame: dict[str, Any]) -> bool:
+        """Draw one view frame; False where it does not continue what is shown."""
+        if frame["after"] > self.seq:
+            return False
+        if frame["seq"] < self.seq:
+            return True
+        new = [item for item in frame["items"] if item["seq"] > self.seq]
+        self.items.extend((item["seq"], item["thread"], item["html"]) for item in new)
+        self.panels.update(frame["panels"])
+        self.seq, self.ended, self.awaiting = frame["seq"], frame["ended"], tuple(frame["awaiting"])
+        return True
+
+
+class Tab:
+    """One open page of one seat."""
+
+    def __init__(self, socket: ApplicationCommunicator, session: SessionStore | None) -> None:
+        self.socket = socket
+        self.session = session
+        self.raw: list[str] = []
+        self.frames: list[dict[str, Any]] = []
+        self.drawing = Drawing()
+
+    @classmethod
+    async def open(cls, game: Game, party: str, *, after: int | str | None = None) -> "Tab":
+        """The page of a seat, with its first view received."""
+        session = await database_sync_to_async(session_of)(game.people[party])
+        tab = cls.address(game.room.public_id, session, after=after)
+        assert await tab.connect()
+        await tab.until("view")
+        return tab
+
+    @classmethod
+    def address(
+        cls,
+        public_id: str,
+        session: SessionStore | None,
+        *,
+        after: int | None = None,
+        origin: str = "http://localhost",
+    ) -> "Tab":
+        """A socket that has not been connected yet."""
+        headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
+        if session is not None:
+            headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={session.session_key}".encode()))
+        scope = {
+            "type": "websocket",
+            "path": f"/ws/rooms/{public_id}/",
+            "query_string": b"" if after is None else f"after={after}".encode(),
+            "headers": headers,
+            "subprotocols": [],
+        }
+        return cls(ApplicationCommunicator(application, scope), session)
+
+    async def connect(self) -> bool:
+        """Knock; whether the door was opened."""
+        await self.socket.send_input({"type": "websocket.connect"})
+        answer = await self.socket.receive_output(timeout=WAIT_S)
+        return answer["type"] == "websocket.accept"
+
+    # Talking
+
+    async def send(self, frame: dict[str, Any] | str | bytes) -> None:
+        if isinstance(frame, bytes):
+            message = {"bytes": frame}
+        else:
+            message = {"text": frame if isinstance(frame, str) else json.dumps(frame)}
+        await self.socket.send_input({"type": "websocket.receive", **message})
+
+    async def until(self, *types: str) -> dict[str, Any]:
+        """The next frame of one of these types; the ones before it are kept and drawn."""
+        while True:
+            frame = await self._next()
+            if frame["type"] in types:
+                return frame
+
+    async def reach(self, seq: int, *, ended: bool = False) -> None:
+        """Receive views until the page shows event number `seq` of its seat, and the end if there is one."""
+        while self.drawing.seq < seq or self.drawing.ended < ended:
+            await self.until("view")
+
+    async def settle(self) -> None:
+        """Receive what is on its way, for tests that something does not come."""
+        while not await self.socket.receive_nothing(timeout=QUIET_S, interval=QUIET_S / 3):
+            await self._next()
+
+    async def ask(self, frame: dict[str, Any] | str, *types: str) -> dict[str, Any]:
+        """Send a frame and wait for its answer."""
+        await self.send(frame)
+        return await self.until(*types, "error")
+
+    async def act(self, action: dict[str, Any], *, move: str | None = None, seen: int | None = None) -> dict[str, Any]:
+        """Send a move and give its answer: an ack, a refusal or an error."""
+        frame = {"type": "act", "client_move_id": move or uuid.uuid4().hex, "action": action}
+        return await self.ask(frame if seen is None else {**frame, "seen": seen}, "ack", "refused")
+
+    async def closed(self) -> int:
+        """The code that the server closes with; frames before that are kept."""
+        while True:
+            message = await self.socket.receive_output(timeout=WAIT_S)
+            if message["type"] == "websocket.close":
+                return message.get("code", 1000)
+            self._keep(message["text"])
+
+    async def close(self) -> None:
+        await self.socket.send_input({"type": "websocket.disconnect", "code": 1001})
+        await self.socket.wait(timeout=WAIT_S)
+
+    async def _next(self) -> dict[str, Any]:
+        message = await self.socket.receive_output(timeout=WAIT_S)
+        assert message["type"] == "websocket.send", message
+        return self._keep(message["text"])
+
+    def _keep(self, text: str) -> dict[str, Any]:
+        frame = json.loads(text)
+        self.raw.append(text)
+        self.frames.append(frame)
+        if frame["type"] == "view":
+            self.drawing.apply(frame)
+        return frame
+
+
+def offering(price: str, **where: Any) -> dict[str, Any]:
+    return {"type": "make_offer", "price": price, **where}
+
+
+def saying(talk: str, **where: Any) -> dict[str, Any]:
+    return {"type": "say", "talk": talk, **where}
+
+
+def accepting(offer_id: int, **where: Any) -> dict[str, Any]:
+    return {"type": "accept_offer", "offer_id": offer_id, **where}
+
+
+def rejecting(offer_id: int, **where: Any) -> dict[str, Any]:
+    return {"type": "reject_offer", "offer_id": offer_id, **where}
+
+
+LEAVING = {"type": "leave"}
