@@ -1,7 +1,7 @@
 """What an agent is: something that turns an observation into one action.
 
-An agent keeps no memory between turns. All it may use is in its `Turn`: the observation (which
-holds the whole visible past), and random streams derived from the scenario's seed: one for the
+An agent keeps no memory between turns. All it may use is in its `Turn`: the observation, the past
+as its seat saw it, and random streams derived from the scenario's seed: one for the
 turn, one for the words that go with it, and one for its character, the same throughout a
 negotiation. So a worker that answers one turn of a live room and a simulation that plays ten
 thousand episodes run the same code and give the same moves. Pure: no Django, no clock, no global
@@ -9,15 +9,15 @@ randomness.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Protocol
 
 import msgspec
 
-from markets.engine.observation import Observation
-from markets.engine.protocol import Action, Party, RejectOffer, Role, Say
+from markets.engine.observation import Observation, SeenEvent, seen_events
+from markets.engine.protocol import Action, LogEntry, Party, RejectOffer, Role, Say
 from markets.engine.scenarios import Family, Scenario
 from markets.engine.seeds import derive_seed
 
@@ -34,6 +34,7 @@ class Turn:
         slug: str,
         position: int,
         scenario: Scenario | None = None,
+        log: tuple[Scenario, Sequence[LogEntry]] | None = None,
     ) -> None:
         self.observation = observation
         self.scenario = scenario
@@ -42,6 +43,15 @@ class Turn:
         self._party = party
         self._slug = slug
         self._position = position
+        self._log = log
+
+    @property
+    def past(self) -> tuple[SeenEvent, ...]:
+        """What happened so far, in order, as this seat saw it (`observation.seen_events`)."""
+        if self._log is None:
+            raise ValueError("This turn was made without the log of its negotiation.")
+        scenario, log = self._log
+        return seen_events(scenario, log, self._party)
 
     @property
     def chance(self) -> random.Random:
@@ -81,6 +91,8 @@ class Kind(StrEnum):
     """What decides."""
 
     SCRIPTED = "scripted"
+    LEARNED = "learned"
+    """A trained model."""
     REFERENCE = "reference"
     """Knows what no player can know: a bound to measure against, never an opponent in a room."""
 

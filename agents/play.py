@@ -5,7 +5,7 @@ breaks a rule is recorded as refused and costs its sender the message; nothing i
 repaired. Pure: the same scenario and agents give the same log in any process.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from agents.base import Agent, AgentSpec, Kind, Turn
@@ -42,8 +42,8 @@ def seat(spec: AgentSpec) -> Seat:
     return Seat(spec, spec.build())
 
 
-def turn_for(state: State, party: Party, spec: AgentSpec) -> Turn:
-    """What the agent of `spec` on `party`'s chair is asked now."""
+def turn_for(state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None) -> Turn:
+    """What the agent of `spec` on `party`'s chair is asked now; `log` lets it look back in order."""
     return Turn(
         observation=observe(state, party),
         seed=state.scenario.seed,
@@ -51,6 +51,7 @@ def turn_for(state: State, party: Party, spec: AgentSpec) -> Turn:
         slug=spec.slug,
         position=rules.position(state, party),
         scenario=state.scenario if spec.kind is Kind.REFERENCE else None,
+        log=None if log is None else (state.scenario, log),
     )
 
 
@@ -70,7 +71,7 @@ def play(
     while not state.ended:
         party = rules.parties_to_move(state)[0]
         sitting = seats[party]
-        turn = turn_for(state, party, sitting.spec)
+        turn = turn_for(state, party, sitting.spec, log)
         action = sitting.agent.act(turn)
         if words is not None:
             action = words(action, turn)

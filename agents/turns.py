@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from agents.play import turn_for
 from agents.words import with_words
 from markets import event_log, services
 from markets.engine.observation import observe
-from markets.engine.protocol import Action, Party
+from markets.engine.protocol import Action, LogEntry, Party
 from markets.engine.state import State
 from markets.models import AgentTurn, Seat, TurnState
 from markets.signals import turn_due
@@ -53,10 +53,11 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
     turn = claim.turn
     with _faults_noted(claim):
         seat = Seat.objects.get(room=turn.room, party=turn.party)
-        state = event_log.load(turn.room).state
+        fold = event_log.load(turn.room)
+        state = fold.state
         if not observe(state, turn.party).to_move:
             return services.supersede_turn(turn=turn, owner=claim.owner)
-        action = think(state, turn.party, registry.get(seat.agent_slug))
+        action = think(state, turn.party, registry.get(seat.agent_slug), fold.log)
         return services.submit_agent_action(turn=turn, owner=claim.owner, action=action)
 
 
@@ -72,9 +73,9 @@ def _faults_noted(claim: Claim) -> Iterator[None]:
         raise
 
 
-def think(state: State, party: Party, spec: AgentSpec) -> Action:
+def think(state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None) -> Action:
     """The agent's move with its words."""
-    turn = turn_for(state, party, spec)
+    turn = turn_for(state, party, spec, log)
     return with_words(spec.build().act(turn), turn)
 
 

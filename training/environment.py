@@ -126,7 +126,7 @@ class Episode:
             if due[0] == SELLER:
                 return
             sitting = self._opponents[due[0]]
-            self._play(due[0], sitting.agent.act(turn_for(self.state, due[0], sitting.spec)))
+            self._play(due[0], sitting.agent.act(turn_for(self.state, due[0], sitting.spec, self._log)))
 
     def _play(self, party: Party, action: Action) -> None:
         before = self.state.version

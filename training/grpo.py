@@ -99,7 +99,7 @@ def arguments_for(config: RunConfig, folder: Path) -> GRPOConfig:
         max_grad_norm=1.0,
         weight_decay=0.0,
         shuffle_dataset=False,
-        gradient_checkpointing=False,
+        activation_checkpointing=False,
         use_cpu=not torch.cuda.is_available(),
         bf16=False,
         seed=config.seed,

@@ -68,7 +68,7 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
             weight_decay=0.0,
             max_length=None,
             dataset_kwargs={"skip_prepare_dataset": True},
-            gradient_checkpointing=False,
+            activation_checkpointing=False,
             use_cpu=not torch.cuda.is_available(),
             bf16=False,
             seed=config.seed,
