@@ -28,6 +28,8 @@
   const TYPING_EVERY_MS = 2_000;
   const TYPING_SHOWN_MS = 4_000;
   const READ_WAIT_MS = 700;
+  const READ_CHARS = 2_000;
+  const TOO_LARGE = 1009; // how a server closes on a frame that is too long for it
   const CONFIRM_GUARD_MS = 250;
 
   const state = {
@@ -152,6 +154,7 @@
       showConnection("ended");
       return;
     }
+    if (code === TOO_LARGE) giveUp(words.tooLong);
     if (code >= 4400 && code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
     if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
     refreshNotes();
@@ -293,9 +296,12 @@
   /* An answer to no move in particular: too fast is tried again, unreadable is given up. */
   function failed(frame) {
     if (frame.code === "too_many" && outbox.length) setTimeout(flushOutbox, 1_500);
-    else if (frame.code === "bad_frame" && outbox.length) {
-      for (const { frame: sent } of [...outbox]) refused({ client_move_id: sent.client_move_id, sentence: frame.sentence });
-    } else alertRoom(frame.sentence);
+    else if (frame.code === "bad_frame" && outbox.length) giveUp(frame.sentence);
+    else alertRoom(frame.sentence);
+  }
+
+  function giveUp(sentence) {
+    for (const { frame } of [...outbox]) refused({ client_move_id: frame.client_move_id, sentence });
   }
 
   function clearSent({ thread, frame }) {
@@ -664,7 +670,7 @@
     return new Promise((resolve) => {
       mine.resolve = resolve;
       setTimeout(() => resolve(null), READ_WAIT_MS);
-      if (!send({ type: "read_price", id: mine.read, ...buyerField(b), text })) resolve(null);
+      if (!send({ type: "read_price", id: mine.read, ...buyerField(b), text: written(text.slice(0, READ_CHARS)) })) resolve(null);
     });
   }
 
@@ -707,6 +713,7 @@
     const price = part(b, "price-input").value.trim();
     refusal(b, "");
     if (!talk && !price) return refusal(b, words.empty);
+    if ([...talk].length > Number(part(b, "talk").dataset.limit)) return refusal(b, words.tooLong); // a field that cuts what is pasted loses it silently
     if (!state.consent) return refusal(b, words.lockedConsent);
     if (pending(b)) return;
     if (!state.awaiting.has(b)) return refusal(b, state.waiting ? words.lockedWaiting : words.lockedTurn);

@@ -46,5 +46,4 @@ def make() -> None:
     """Define the markets. Run in the lab's environment: `manage.py shell -c`."""
     for spec in MARKETS:
         market = create_market(MarketSpec(**(vars(spec) | {"unit": "money", "listed": False})))
-        if spec.slug in WAITS_S:
-            Market.objects.filter(pk=market.pk).update(fill_wait_s=WAITS_S[spec.slug])
+        Market.objects.filter(pk=market.pk).update(fill_wait_s=WAITS_S.get(spec.slug, 120))
