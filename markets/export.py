@@ -1,8 +1,9 @@
 """Episodes as data: the JSON record of one, and raw formats of many.
 
 `record` is the one place that turns a stored episode into a public structure; the download of a
-room and `export_episodes` both use it. People are pseudonyms or nothing; thoughts are left out
-unless asked for. What a person consented to is checked by whoever selects the episodes.
+room and `export_episodes` both use it. A buyer among other people downloads `record_of_seat`, which
+holds what that seat was told and nothing of the others. People are pseudonyms or nothing; thoughts
+are left out unless asked for. What a person consented to is checked by whoever selects the episodes.
 """
 
 import hashlib
@@ -13,10 +14,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from markets.engine import metrics
-from markets.engine.protocol import decode_log, encode
+from markets.engine import metrics, observation
+from markets.engine.protocol import Party, buyer_party, decode_log, encode
 from markets.engine.scenarios import decode_scenario
-from markets.models import Episode
+from markets.engine.state import replay
+from markets.models import Episode, EpisodeSeat
 
 SCHEMA_VERSION = "1"
 
@@ -29,29 +31,10 @@ def record(episode: Episode, *, hears: set[int] | None = None, with_thoughts: bo
     scenario = decode_scenario(episode.scenario)
     outcome = metrics.outcome(scenario, decode_log(episode.log))
     texts = [text for text in episode.texts.all() if hears is None or text.n in hears]
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "episode": episode.public_id,
-        "source": episode.source,
-        "market": episode.market.slug,
-        "market_version": episode.market.version,
-        "protocol_version": episode.protocol_version,
+    return _about(episode) | {
         "record_sha256": episode.record_sha256,
-        "ended_at": episode.created_at.isoformat(),
-        "consent_scope": episode.consent_scope,
         "scenario": json.loads(episode.scenario),
-        "seats": [
-            {
-                "party": seat.party,
-                "role": seat.role,
-                "kind": seat.kind,
-                "agent": seat.agent_slug or None,
-                "agent_version": seat.agent_version or None,
-                "surplus_cents": seat.surplus_cents,
-                "surplus_share": seat.surplus_share,
-            }
-            for seat in episode.seats.all()
-        ],
+        "seats": [_seat(seat) for seat in episode.seats.all()],
         "events": json.loads(episode.log),
         "texts": [
             {"n": text.n, "party": text.party, "talk": text.talk} | ({"thought": text.thought} if with_thoughts else {})
@@ -62,6 +45,71 @@ def record(episode: Episode, *, hears: set[int] | None = None, with_thoughts: bo
             "seller_share": outcome.seller_share,
             "allocation_quality": outcome.allocation_quality,
         },
+    }
+
+
+def record_of_seat(episode: Episode, party: Party) -> dict[str, Any]:
+    """What a buyer may take home of a negotiation in which other buyers were people.
+
+    Its own thread as it was shown, numbered for this seat, its own value and the seller's, revealed.
+    The draw's seed and the hash are left out: the values of all others can be found from them.
+    """
+    scenario, log = decode_scenario(episode.scenario), decode_log(episode.log)
+    seen = observation.seen_events(scenario, log, party)
+    end_reason = observation.observe(replay(scenario, log), party).end_reason
+    own = next(seat for seat in episode.seats.all() if seat.party == party)
+    numbers = {event.n: event.seq for event in seen}
+    facts = json.loads(episode.scenario)
+    del facts["seed"]
+    return _about(episode) | {
+        "seat": party,
+        "scenario": facts
+        | {
+            "buyer_values_cents": [
+                values if buyer_party(buyer) == party else None
+                for buyer, values in enumerate(facts["buyer_values_cents"], start=1)
+            ],
+            "opening_bids": [bid for bid in facts["opening_bids"] if buyer_party(bid["buyer"]) == party],
+        },
+        "seats": [_seat(own)],
+        "events": [
+            {"n": event.seq, "at_ms": event.at_ms, "event": json.loads(encode(event.event))} for event in seen
+        ],
+        "texts": [
+            {"n": numbers[text.n], "party": text.party, "talk": text.talk}
+            for text in episode.texts.all()
+            if text.n in numbers and text.talk
+        ],
+        "outcome": {
+            "end_reason": end_reason,
+            "surplus_cents": own.surplus_cents,
+            "surplus_share": own.surplus_share,
+        },
+    }
+
+
+def _about(episode: Episode) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "episode": episode.public_id,
+        "source": episode.source,
+        "market": episode.market.slug,
+        "market_version": episode.market.version,
+        "protocol_version": episode.protocol_version,
+        "ended_at": episode.created_at.isoformat(),
+        "consent_scope": episode.consent_scope,
+    }
+
+
+def _seat(seat: EpisodeSeat) -> dict[str, Any]:
+    return {
+        "party": seat.party,
+        "role": seat.role,
+        "kind": seat.kind,
+        "agent": seat.agent_slug or None,
+        "agent_version": seat.agent_version or None,
+        "surplus_cents": seat.surplus_cents,
+        "surplus_share": seat.surplus_share,
     }
 
 

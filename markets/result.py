@@ -41,6 +41,7 @@ def result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Resul
     outcome = metrics.outcome(scenario, revealed.log)
     own_cents, share = episodes.seat_result(scenario, outcome, seat.party)
     public_id = view.public_id
+    among_people = revealed.beside_people(seat.party)
     return presentation.Result(
         outcome=outcome_word(scenario, outcome, seat.party),
         headline=headline(scenario, outcome, seat.party),
@@ -48,8 +49,8 @@ def result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Resul
         line=result_line(scenario, revealed.log, seat.party),
         figures=_figures(scenario, seat.party, own_cents, share),
         threads=_threads(seat, revealed, outcome),
-        matching=_matching(scenario, outcome),
-        matching_sentence=_matching_sentence(scenario, outcome),
+        matching=() if among_people else _matching(scenario, outcome),
+        matching_sentence="" if among_people else _matching_sentence(scenario, outcome),
         rematch_url=reverse("room-rematch", args=[public_id]),
         rematch_fields=(("swap", "1"),),
         again_url=reverse("room-rematch", args=[public_id]),

@@ -89,6 +89,13 @@ class Revealed:
     log: tuple[LogEntry, ...]
     episode: Episode
 
+    def beside_people(self, party: Party) -> bool:
+        """Whether `party` is a buyer among buyers who were people: what they did and wanted is theirs."""
+        return role_of(party) is Role.BUYER and any(
+            seat.kind == SeatKind.PERSON and seat.role == Role.BUYER and seat.party != party
+            for seat in self.episode.seats.all()
+        )
+
 
 def seat_of(*, public_id: str, participant: Participant | None) -> Seat | None:
     """The chair of `participant` in a room, or None: a stranger has none."""

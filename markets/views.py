@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from markets import (
@@ -56,18 +57,18 @@ def origin_of(request: HttpRequest) -> str:
 
 
 @require_GET
+@never_cache
 def room(request: HttpRequest, public_id: str) -> HttpResponse:
     """The live room of a seat, or its result."""
     seat = _seat(request, public_id)
     view = selectors.seat_view(seat)
     ended = results.result(seat, view, selectors.revealed(seat.room)) if view.ended else None
     page = room_page.room_page(view, origin=origin_of(request), result=ended)
-    response = render(request, "markets/room.html", {"page": page})
-    response["Cache-Control"] = "no-store"
-    return response
+    return render(request, "markets/room.html", {"page": page})
 
 
 @require_GET
+@never_cache
 def room_view(request: HttpRequest, public_id: str) -> JsonResponse:
     """The view frame as JSON, for a page that has no socket."""
     seat = _seat(request, public_id)
@@ -96,6 +97,7 @@ def room_act(request: HttpRequest, public_id: str) -> JsonResponse:
 
 
 @require_GET
+@never_cache
 def room_result(request: HttpRequest, public_id: str) -> HttpResponse:
     """The result alone, for the page that has just seen the end."""
     seat = _seat(request, public_id)
@@ -124,6 +126,7 @@ def room_consent(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 @require_GET
+@never_cache
 def room_replay(request: HttpRequest, public_id: str) -> HttpResponse:
     """The finished room, step by step."""
     seat = _seat(request, public_id)
@@ -135,17 +138,21 @@ def room_replay(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 @require_GET
+@never_cache
 def room_record(request: HttpRequest, public_id: str) -> HttpResponse:
-    """The record of a finished room as JSON, with the words that this seat was told."""
+    """The record of a finished room as JSON, with the words that this seat was told; a buyer among other people
+    gets what concerns itself."""
     seat = _seat(request, public_id)
     if seat.room.status != RoomStatus.ENDED:
         raise Http404(_("A room has a record once it is over."))
     revealed = selectors.revealed(seat.room)
-    heard = {event.n for event in selectors.seat_view(seat).events}
-    body = export.record(revealed.episode, hears=heard)
+    if revealed.beside_people(seat.party):
+        body = export.record_of_seat(revealed.episode, seat.party)
+    else:
+        heard = {event.n for event in selectors.seat_view(seat).events}
+        body = export.record(revealed.episode, hears=heard)
     response = HttpResponse(json.dumps(body, ensure_ascii=False, indent=2), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="parley-{public_id}.json"'
-    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -230,6 +237,7 @@ def _duration(span: timedelta) -> str:
 
 
 @require_GET
+@never_cache
 def history(request: HttpRequest) -> HttpResponse:
     """The games of whoever asks."""
     participant = identity.participant_of(request.session)

@@ -1,18 +1,21 @@
-"""Open pages of a room, as the server sees them: a socket a tab, with the session of whoever sits there.
+"""Browsers without a browser: open pages as the server sees them, with the session of whoever sits there.
 
-Here: `Tab`, which sends frames, keeps every frame it gets, and draws them as `room.js` does. Not here: what the frames
-must say (`test_consumers`).
+Here: `Tab`, a room's socket that keeps every frame it gets and draws them as `room.js` does; `browser`, a client for
+pages; `faults`, what no page may have. Not here: what frames and pages must say (`test_consumers`, `test_views`).
 """
 
 import json
+import re
 import uuid
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
+from django.test import Client
 
 from markets import identity
 from markets.models import Participant
@@ -182,3 +185,62 @@ def rejecting(offer_id: int, **where: Any) -> dict[str, Any]:
 
 
 LEAVING = {"type": "leave"}
+
+
+def browser(participant: Participant | None = None, **how: Any) -> Client:
+    """A browser with the session of a participant; with none yet for None."""
+    client = Client(**how)
+    if participant is not None:
+        client.cookies[settings.SESSION_COOKIE_NAME] = session_of(participant).session_key
+    return client
+
+
+class _Page(HTMLParser):
+    """Collects what is wrong with a page."""
+
+    VOID = frozenset(
+        ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
+    )
+    HANDLER = re.compile(r"on[a-z]+|hx-on.*|style")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.ids.extend(value for name, value in attrs if name == "id" and value)
+        self.faults.extend(f"{tag} {name}" for name in values if self.HANDLER.fullmatch(name))
+        if tag == "style" or (tag == "script" and "src" not in values and values.get("type") != "application/json"):
+            self.faults.append(f"inline {tag}")
+        for name in ("src", "href", "action", "hx-get", "hx-post"):
+            if re.match(r"(?i)\s*(https?:|//|javascript:|data:)", values.get(name) or ""):
+                self.faults.append(f"{tag} {name}={values[name]!r}")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> out of place")
+
+    def handle_data(self, data: str) -> None:
+        self.faults.extend(re.findall(r"\{[%{#].{0,40}|None|<[A-Za-z_.]+ object at", data) if not self._raw() else [])
+
+    def _raw(self) -> bool:
+        return bool(self.open) and self.open[-1] in ("script", "textarea")
+
+
+def faults(html: str) -> list[str]:
+    """What no page may have: inline scripts or styles, foreign addresses, tags out of place, an id twice, code as text."""
+    page = _Page()
+    page.feed(html)
+    page.close()
+    twice = {name for name in page.ids if page.ids.count(name) > 1}
+    return [*page.faults, *(f"id {name} twice" for name in twice), *(f"<{tag}> left open" for tag in page.open)]
