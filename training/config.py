@@ -85,6 +85,21 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     episodes: int = 512
 
 
+class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the result of a run must reach on the `final` games (`training.verify`)."""
+
+    greedy: float = 0.97
+    """Least share of the optimal ladder's, always taking the likeliest answer."""
+    sampled: float = 0.95
+    """Likewise, drawing answers; 0 where it is reported only."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """Pairs of (buyers, turns) to be judged on; those of the game when empty."""
+    costs: tuple[float, ...] = ()
+    """Costs to be judged on; those of the game when empty."""
+    episodes: int = 20_000
+    """Games per pair and cost."""
+
+
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run."""
 
@@ -97,6 +112,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sft: Sft = Sft()
     grpo: Grpo = Grpo()
     evaluation: Evaluation = Evaluation()
+    verify: Verify = Verify()
 
     @property
     def sha256(self) -> str:

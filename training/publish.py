@@ -1,0 +1,112 @@
+"""Makes a run's model an agent: `python -m training.publish FILE.toml --slug SLUG --title TITLE`.
+
+Copies weights, configuration and the run's file into a folder of checkpoints and writes the card:
+what it learned from, what it was measured at, how to make it again.
+
+Contract: at most 5 MB; a slug that is taken is refused unless `--replace` is given. Measured
+figures on the card come from the `choose` games, so that publishing never looks at `final` ones.
+"""
+
+import argparse
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agents import registry
+from agents.learned.published import SHIPPED, Card
+from training import evaluation, runs
+from training.config import ConfigError, RunConfig, load
+from training.verify import RUN_FILE
+
+MAX_BYTES = 5_000_000
+
+FILES = (
+    "model.safetensors",
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+)
+
+
+def publish(
+    config: RunConfig, source: Path, folder: Path, *, file: Path, slug: str, title: str, episodes: int, replace: bool
+) -> Card:
+    """Write `folder/slug`; the card comes back. Raises `ConfigError`."""
+    target = folder / slug
+    if slug in {spec.slug for spec in registry.all_specs()} and not target.exists():
+        raise ConfigError(f"There is an agent {slug!r} already.")
+    if target.exists() and not replace:
+        raise ConfigError(f"{target} exists; add --replace to overwrite it.")
+    size = sum((source / name).stat().st_size for name in FILES)
+    if size > MAX_BYTES:
+        raise ConfigError(f"The checkpoint has {size:,} bytes, more than {MAX_BYTES:,}.")
+    measured = evaluation.report(source, config, split="choose", episodes=episodes)
+    card = Card(
+        slug=slug,
+        title=title,
+        summary="Learned its prices by playing thousands of games here; knows no strategy by rule.",
+        weights_sha256=hashlib.sha256((source / "model.safetensors").read_bytes()).hexdigest(),
+        command=f"python -m training.sft {file} && python -m training.grpo {file}",
+        trained_on=_games(config),
+        measured=_figures(measured),
+        limits="One product, a seller's turns, prices in hundredths of the list price up to 160; other buyers than those it met are new to it.",
+    )
+    target.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        shutil.copyfile(source / name, target / name)
+    (target / RUN_FILE).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    (target / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
+    return card
+
+
+def _games(config: RunConfig) -> str:
+    sizes = ", ".join(f"{buyers} buyers in {turns} turns" for buyers, turns in config.game.sizes[:4])
+    more = f" and {len(config.game.sizes) - 4} more sizes" if len(config.game.sizes) > 4 else ""
+    return (
+        f"{sizes}{more}; values {config.game.values}; opponents {', '.join(config.game.opponents)}; seed {config.seed}."
+    )
+
+
+def _figures(measured: dict[str, Any]) -> dict[str, Any]:
+    kept = ("episodes", "share", "share_low", "share_high", "deal_rate", "loss_rate", "refused_rate")
+    ways = {way: {key: measured[way][key] for key in kept} for way in ("greedy", "sampled")}
+    return {**ways, "references": measured.get("references", {})}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Publish the model of a run."""
+    parser = argparse.ArgumentParser(prog="python -m training.publish", description=main.__doc__)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("--slug", required=True)
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--run", type=Path, default=None, help="folder of the run (default: var/runs/NAME)")
+    parser.add_argument("--to", type=Path, default=SHIPPED, help="folder of checkpoints")
+    parser.add_argument("--episodes", type=int, default=4000)
+    parser.add_argument("--replace", action="store_true")
+    asked = parser.parse_args(arguments)
+    config = load(asked.config)
+    source = (asked.run or runs.folder(config.name)) / "grpo"
+    card = publish(
+        config,
+        source,
+        asked.to,
+        file=asked.config,
+        slug=asked.slug,
+        title=asked.title,
+        episodes=asked.episodes,
+        replace=asked.replace,
+    )
+    sys.stdout.write(json.dumps(msgspec.to_builtins(card), indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
