@@ -194,7 +194,7 @@ _LADDERS = (
         roles=(Role.SELLER,),
         families=(Family.MULTI_BUYER,),
         build=ladders.ExploreThenCommit,
-        source="Explore-then-commit from the bandit literature (Auer et al. 2002).",
+        source="A baseline of bandit problems: try every arm once, then commit.",
     ),
     AgentSpec(
         slug="chase-highest-bid",

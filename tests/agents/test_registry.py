@@ -1,5 +1,8 @@
 """Without these, a renamed agent breaks markets, links and stored records that name it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from agents import registry
@@ -86,3 +89,10 @@ def test_a_misspelt_slug_gets_a_sentence_with_what_was_meant() -> None:
 def test_a_slug_like_none_gets_the_whole_list() -> None:
     with pytest.raises(registry.UnknownAgent, match=r"The agents are: .*threshold"):
         registry.get("0000")
+
+
+def test_the_page_about_agents_lists_each_of_them_once() -> None:
+    """A reader who meets a slug in a table of results must find its rule."""
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z-]+)` \|", page, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(spec.slug for spec in registry.all_specs())
