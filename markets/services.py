@@ -259,7 +259,7 @@ def submit_action(
         earlier = _earlier_move(room, seat.party, client_move_id)
         if earlier is not None:
             raise _Repeated(earlier)
-        _check_person(room, seat)
+        _check_person(seat, action)
         if seen_seq is not None:
             _check_fresh(fold, seat.party, action, max(0, seen_seq))
         events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
@@ -456,11 +456,12 @@ def _announce(turn_id: int) -> None:
     turn_due.send(sender=AgentTurn, turn_id=turn_id)
 
 
-def _check_person(room: Room, seat: Seat) -> None:
+def _check_person(seat: Seat, action: Action) -> None:
+    """Raise unless the person still sits there and has said who may use the game; nobody is held who wants to go."""
     current = Seat.objects.get(pk=seat.pk)
     if current.kind != SeatKind.PERSON or current.participant_id != seat.participant_id:
         raise RoomError("not_seated", "You do not sit in this room any more.")
-    if not current.consent_scope:
+    if not current.consent_scope and not isinstance(action, Leave):
         raise RoomError("no_consent", "Choose first who may use this game.")
 
 

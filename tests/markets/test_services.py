@@ -254,6 +254,12 @@ def test_no_first_move_without_a_word_on_who_may_use_the_game():
     assert game.refusal(SELLER, offer(9_000)) == "no_consent"
 
 
+def test_whoever_wants_to_go_need_not_say_who_may_use_the_game():
+    game = staged(bilateral(), people=(B1, SELLER), consent="")
+    game.act(B1, LEAVE)
+    assert game.episode.consent_scope == "private"
+
+
 def test_a_second_tab_that_did_not_see_the_answer_is_told_so():
     game = staged(bilateral(), people=(B1, SELLER))
     game.act(B1, offer(5_500), seen=0)
