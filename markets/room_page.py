@@ -116,7 +116,7 @@ def room_page(
         family=observation.family.value,
         role=view.role.value,
         role_text=role_text(view.role),
-        opponent_text=_opponent_text(view),
+        opponent_text=opponent_text(view),
         socket_path=f"/ws/rooms/{view.public_id}/",
         view_url=reverse("room-view", args=[view.public_id]),
         act_url=reverse("room-act", args=[view.public_id]),
@@ -185,7 +185,8 @@ def title(observation: Observation) -> str:
     return ngettext("%(count)d product", "%(count)d products", count) % {"count": count}
 
 
-def _opponent_text(view: SeatView) -> str:
+def opponent_text(view: SeatView) -> str:
+    """Who sits opposite: changes when an open seat is taken."""
     if view.role is Role.SELLER and view.observation.buyers > 1:
         return _("against %(count)d buyers") % {"count": view.observation.buyers}
     return _("against %(who)s") % {"who": _who(view, view.observation.threads[0].buyer)}

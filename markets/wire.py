@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from django.template.loader import render_to_string
+from django.utils.html import escape
 from django.utils.translation import gettext as _
 
 from markets import room_page
@@ -216,6 +217,7 @@ def _panels(view: SeatView, *, origin: str) -> dict[str, str]:
     """Every replaceable part of the page, by element id."""
     waiting = room_page.waiting(view, origin=origin)
     panels: dict[str, str] = {
+        "panel-opponent": escape(room_page.opponent_text(view)),
         "panel-card": render_to_string("markets/_private_card.html", {"card": room_page.private_card(view)}),
         "panel-status": render_to_string("markets/_status_bar.html", {"status": room_page.status_bar(view)}),
         "panel-waiting": render_to_string("markets/_waiting.html", {"waiting": waiting}),

@@ -586,8 +586,7 @@
       part(b, "composer-fields").disabled = closed || !state.consent;
       refreshSend(b);
     }
-    const leave = document.querySelector("[data-leave]");
-    if (leave) leave.hidden = state.ended;
+    document.querySelector("[data-leave]").hidden = state.ended || state.waiting;
   }
 
   function refreshSend(b) {

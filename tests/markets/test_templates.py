@@ -119,7 +119,7 @@ def test_the_price_line_says_in_words_what_it_draws() -> None:
 def test_every_panel_that_the_socket_replaces_is_in_the_room() -> None:
     room = (ROOT / "templates/markets/room.html").read_text(encoding="utf-8")
     one = (ROOT / "templates/markets/_thread.html").read_text(encoding="utf-8")
-    for panel in ("panel-card", "panel-status", "panel-waiting", "panel-consent", "panel-result"):
+    for panel in ("panel-opponent", "panel-card", "panel-status", "panel-waiting", "panel-consent", "panel-result"):
         assert f'id="{panel}"' in room
     for panel in ("panel-thread-", "panel-offers-", "log-"):
         assert f'id="{panel}{{{{ b }}}}"' in one
