@@ -227,6 +227,20 @@ def test_correlated_buyers_rank_alike_on_every_product_of_a_catalogue() -> None:
     assert agreement(0.9) > 0.5
 
 
+def test_correlated_buyers_of_one_product_value_it_alike() -> None:
+    def agreement(rho: float) -> float:
+        first, second = [], []
+        for scenario in draws(multi_buyer(value_spec=LOGNORMAL, rho=rho), 400):
+            listed = scenario.products[0].list_price_cents
+            shares = [math.log(value / listed) for (value,) in scenario.buyer_values_cents]
+            first.append(shares[0])
+            second.append(shares[1])
+        return statistics.correlation(first, second)
+
+    assert agreement(0.0) == pytest.approx(0.0, abs=0.15)
+    assert agreement(0.6) == pytest.approx(0.6, abs=0.1)
+
+
 def test_values_follow_the_list_price_of_each_product() -> None:
     for scenario in draws(catalogue(value_spec=priors.ConstantSpec(value=0.9)), 20):
         for values in scenario.buyer_values_cents:
