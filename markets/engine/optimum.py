@@ -27,8 +27,9 @@ exactly by a discrete Fourier transform instead of up to 34,650 ways of dealing 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, Protocol
@@ -49,7 +50,7 @@ MAX_BUYERS = 12
 MAX_TURNS = 64
 COST_STEPS = 256
 """Ladders are computed for costs on a grid of this many steps between the lowest value and
-`priors.ladder_top`, and then priced at the true cost; see `optimal_ladder`."""
+`priors.ladder_top`, and at the kinks between; then priced at the true cost, see `optimal_ladder`."""
 
 
 class Ladder(msgspec.Struct, frozen=True, kw_only=True):
@@ -438,6 +439,14 @@ class _Game:
         factors = np.concatenate([shares, self.joint.certain])[self.visits.last]
         return self.joint.mixed(factors.prod(axis=1)), factors
 
+    @cached_property
+    def hope(self) -> float:
+        """P(some buyer's value is above the cost): the scale of all gains."""
+        import numpy as np
+
+        lost = self.joint.mixed(self.joint.below(np.array([max(self.cost, self.joint.low)])) ** self.joint.buyers)
+        return max(1.0 - float(lost[0]), 1e-300)
+
     def revenue(self, prices: Array) -> float:
         """Expected price - cost."""
         return float((prices - self.cost) @ self.sold(prices))
@@ -527,7 +536,7 @@ def _refine(game: _Game, prices: Array) -> Array:
     if not game.joint.kinked:
         return game.visits.never_rising(_climb(game, prices))
     grid = _grid(game)
-    best, value = prices, -math.inf
+    best, value = prices, game.revenue(prices)
     while True:
         for _ in range(2):
             prices = _sweep(game, prices, grid)
@@ -546,15 +555,15 @@ def _starts(game: _Game, *, top: float) -> list[Array]:
     bottom = max(game.cost, joint.low)
     tops = (top, bottom + joint.unit / 4, bottom + joint.unit, (bottom + joint.high) / 2)
     starts = [np.linspace(min(start, joint.high), bottom, turns + 1)[:-1] for start in tops if start > bottom]
+    grid = _grid(game)[::-1]
+    highest_below = joint.mixed(joint.below(grid) ** joint.buyers)
+    for power in (0.5, 1.0, 2.0):
+        levels = 1 - (np.arange(1, turns + 1) / (turns + 1)) ** power * game.hope
+        starts.append(np.interp(levels, highest_below, grid))
     if len(set(game.visits.order)) == 1:
         starts.append(_best_on_grid(game))
     if not joint.kinked:
         return starts
-    grid = _grid(game)[::-1]
-    highest_below = joint.mixed(joint.below(grid) ** joint.buyers)
-    for power in (0.5, 1.0, 2.0):
-        levels = 1 - (np.arange(1, turns + 1) / turns) ** power * (1 - highest_below[0])
-        starts.append(np.interp(levels, highest_below, grid))
     ends = joint.kinks[(joint.kinks >= bottom) & (joint.kinks <= top)]
     for end in ends[:: max(1, len(ends) // 8)]:
         for last in range(1, min(joint.buyers, turns) + 1):
@@ -595,9 +604,9 @@ def _grid(game: _Game) -> Array:
 def _climb(game: _Game, prices: Array) -> Array:
     """A local maximum near `prices`, no price crossing a kink of the prior.
 
-    Projected L-BFGS (Nocedal 1980) on prices over `unit`. It is written out here because SciPy's
-    own starts a thread per core for problems of a few dozen numbers, which costs a busy machine
-    twenty times the work itself.
+    Projected L-BFGS (Nocedal 1980). It is written out here because SciPy's own starts a thread
+    per core for problems of a few dozen numbers, which costs a busy machine twenty times the work
+    itself.
     """
     import numpy as np
 
@@ -605,41 +614,40 @@ def _climb(game: _Game, prices: Array) -> Array:
     upper = np.clip(np.searchsorted(joint.kinks, prices), 1, len(joint.kinks) - 1)
     start, end = joint.kinks[upper - 1], joint.kinks[upper]
     inset = 1e-9 * (end - start)
-    floor, ceiling = np.maximum(start, game.cost) / joint.unit, end / joint.unit
+    floor = np.maximum(start, game.cost)
 
-    def gain(scaled: Array) -> tuple[float, Array]:
-        at = scaled * joint.unit
+    def revenue_and_gradient(at: Array) -> tuple[float, Array]:
         slopes = joint.density(np.clip(at, start + inset, end - inset))
-        revenue, gradient = _revenue_and_gradient(game, at, slopes)
-        return revenue / joint.unit, gradient
+        return _revenue_and_gradient(game, at, slopes)
 
-    at = np.clip(prices / joint.unit, floor, ceiling)
-    value, gradient = gain(at)
+    at = np.clip(prices, floor, end)
+    value, gradient = revenue_and_gradient(at)
+    flat = 1e-7 * game.hope
     steps: list[tuple[Array, Array]] = []
     for _ in range(_MAX_CLIMB):
-        free = ~(((at <= floor) & (gradient < 0)) | ((at >= ceiling) & (gradient > 0)))
+        free = ~(((at <= floor) & (gradient < 0)) | ((at >= end) & (gradient > 0)))
         uphill = np.where(free, gradient, 0.0)
-        if np.abs(uphill).max() < 1e-7:
+        steepest = float(np.abs(uphill).max())
+        if steepest < flat:
             break
         direction = np.where(free, _quasi_newton(uphill, steps), 0.0)
         if not steps or direction @ gradient <= 0:
-            steps, direction = [], uphill * 0.05 / max(float(np.abs(uphill).max()), 0.05)
+            steps, direction = [], uphill * 0.05 * joint.unit / steepest
         for halving in range(40):
-            ahead = np.clip(at + direction * 0.5**halving, floor, ceiling)
-            reached, slope = gain(ahead)
+            ahead = np.clip(at + direction * 0.5**halving, floor, end)
+            reached, slope = revenue_and_gradient(ahead)
             if reached >= value + 1e-4 * (gradient @ (ahead - at)):
                 break
         else:
             break
         step, turn = ahead - at, gradient - slope
-        if step @ turn > 1e-14:
+        if step @ turn > 1e-14 * joint.unit * game.hope:
             steps = [*steps[-9:], (step, turn)]
         stalled = reached - value < 1e-15 * abs(value)
         at, value, gradient = ahead, reached, slope
         if stalled:
             break
-    climbed: Array = at * joint.unit
-    return climbed
+    return at
 
 
 _MAX_CLIMB = 1000
@@ -805,17 +813,29 @@ def _candidates(
     spec: priors.ValueSpec, at: float, prices: Callable[[float], tuple[float, ...]]
 ) -> list[tuple[float, ...]]:
     """Prices for the cost or value `at` from those of its neighbours on the grid that is cached."""
-    start = priors.low(spec)
-    step = (priors.ladder_top(spec) - start) / COST_STEPS or 1.0
-    steps = (at - start) / step
-    part = steps - math.floor(steps)
-    before = prices(max(0.0, start + step * math.floor(steps)))
-    if part == 0:
+    low, high = _neighbours(spec, at)
+    before = prices(low)
+    if low == at:
         return [before]
-    after = prices(max(0.0, start + step * math.ceil(steps)))
+    after = prices(high)
+    part = (at - low) / (high - low)
     between = tuple(a + part * (b - a) for a, b in zip(before, after, strict=True))
     smooth = isinstance(spec, priors.UniformSpec | priors.LogNormalSpec)
     return [between] if smooth else [between, before, after]
+
+
+def _neighbours(spec: priors.ValueSpec, at: float) -> tuple[float, float]:
+    """The points of the grid around `at`; the kinks of the prior are among its points."""
+    start = priors.low(spec)
+    step = (priors.ladder_top(spec) - start) / COST_STEPS or 1.0
+    steps = math.floor((at - start) / step)
+    low, high = max(0.0, start + step * steps), start + step * (steps + 1)
+    if not isinstance(spec, priors.LogNormalSpec):
+        kinks = priors.knots(spec).at
+        following = bisect_right(kinks, at)
+        low = max([low, *kinks[max(following - 1, 0) : following]])
+        high = min([high, *kinks[following : following + 1]])
+    return min(low, at), high
 
 
 def _worth_most(game: _Game, sequences: list[tuple[float, ...]]) -> tuple[float, ...]:

@@ -29,7 +29,10 @@ MAX_MULTIPLE = 100_000_000.0
 """Largest number a spec may hold: 10**8 units of money are the largest price, 10**10 cents."""
 
 MAX_SIGMA = 2.0
-MAX_BANDS = 5
+"""A larger one would spread values over more decades than prices have."""
+
+MAX_BANDS = 4
+"""With more, the ways of dealing them to a dozen buyers are too many to average over."""
 
 _NORMAL = NormalDist()
 _EXTREME_SCORE = 8.2
