@@ -31,6 +31,8 @@ def test_two_people_trade_by_a_share_link_and_keep_their_secrets(someone: Someon
     join(buyer, link)
     expect(buyer.page.locator(".room__seat")).to_contain_text("You: Buyer against a person")
     expect(seller.text("share-link")).to_have_count(0)
+    expect(seller.page.locator(".room__seat")).to_contain_text("You: Seller against a person")
+    expect(seller.text("leave")).to_be_visible()
     expect(seller.page.locator("[data-clock-text]")).to_contain_text(":")  # Somebody waits now, so there is a clock.
 
     # Nobody else gets in, by whatever address.

@@ -1,0 +1,135 @@
+"""Every page and every state of a room, wide and on a phone, light and dark.
+
+Somebody who reads with a screen reader, needs contrast, or plays on a phone would be shut out. The fixture `someone`
+adds that no page complains on its console (the content security policy included) or loads anything from elsewhere.
+"""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Someone
+from tests.browser.people import ROOM_URL, Player
+
+axe = Axe()
+WIDTHS = {"wide": 1440, "phone": 390}
+SERIOUS = ("serious", "critical")
+
+
+def look_at(player: Player) -> None:
+    """Assert that the page as it stands is fit for everybody, in both widths and colour schemes."""
+    page, found = player.page, []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        # In the dark only the colours are different.
+        options = {"resultTypes": ["violations"]} | ({"runOnly": ["color-contrast"]} if scheme == "dark" else {})
+        for name, width in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 900})
+            for violation in axe.run(page, options=options).response["violations"]:
+                if violation["impact"] in SERIOUS:
+                    nodes = [node["html"][:200] for node in violation["nodes"]]
+                    found.append(f"{scheme}, {name}: {violation['id']}: {nodes}")
+            if scheme == "light":
+                beyond = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+                if beyond > 0:
+                    found.append(f"{name}: the page is {beyond} px wider than the window")
+    page.set_viewport_size({"width": WIDTHS["wide"], "height": 900})
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/markets/", "/markets/demo-catalogue/", "/history/", "/agents/", "/glossary/", "/about/"]
+)
+def test_a_page_is_fit_for_everybody(player: Player, path: str) -> None:
+    player.open(path)
+    expect(player.page.locator("h1")).to_be_visible()
+    look_at(player)
+
+
+def test_an_address_that_leads_nowhere_says_so(player: Player) -> None:
+    player.open("/rooms/never-existed/")
+    expect(player.page.locator("h1")).to_have_text("There is nothing at this address.")
+    look_at(player)
+    player.watch.forgive("404 (Not Found)")
+
+
+def test_the_menu_opens_on_a_phone(someone: Someone) -> None:
+    player = someone(viewport={"width": 390, "height": 844})
+    player.open("/")
+    link = player.page.get_by_role("link", name="Glossary")
+    expect(link).to_be_hidden()
+    player.page.get_by_role("button", name="Menu").click()
+    link.click()
+    expect(player.page.locator("h1")).to_have_text("Glossary")
+
+
+def test_markets_can_be_filtered(player: Player) -> None:
+    player.open("/markets/")
+    rows = player.page.locator(".market-row")
+    every = rows.count()
+    player.page.get_by_label("Family").select_option("catalogue")
+    expect(player.page.locator(".count")).to_contain_text(f"of {every} markets")
+    assert rows.count() == 3
+    player.page.get_by_label("Search").fill("zeppelin")
+    expect(player.page.get_by_text("No market fits these filters.")).to_be_visible()
+    player.page.reload()  # The address keeps the filters.
+    expect(player.page.get_by_text("No market fits these filters.")).to_be_visible()
+
+
+def test_a_room_before_the_first_move(player: Player) -> None:
+    player.sit_down("demo-multi-buyer", seat="seller", consent="")
+    expect(player.connection()).to_have_text("Live")
+    look_at(player)
+
+
+def test_a_room_in_play_with_a_question_open(player: Player) -> None:
+    player.sit_down("pair", seat="buyer", opponent="hardliner")
+    player.offer("45", talk="A fair price, I think.")
+    expect(player.lines()).to_have_count(3)
+    player.my_move()
+    player.talk().fill("How about 50?")
+    expect(player.text("proposal-offer")).to_be_visible()
+    player.price().fill("abc")
+    player.send().click()
+    expect(player.refusal()).not_to_be_empty()
+    player.offers().locator("[data-accept]").click()
+    player.page.get_by_role("button", name="Leave").click()
+    look_at(player)
+
+
+def test_a_catalogue_from_the_table_to_the_record(player: Player) -> None:
+    """The room with three products, its result with two tables, the replay, and a history with a game in it."""
+    player.sit_down("shelf", seat="seller")
+    player.offer("130", number=1, product="0")
+    expect(player.lines(1)).to_contain_text(["", "offered $130.00", "turned your $130.00 down"])
+    look_at(player)
+    player.offer("90", number=2, product="1")
+    expect(player.thread(2)).to_contain_text("Bought at $90.00")
+    player.leave()
+    expect(player.result()).to_be_visible()
+    look_at(player)
+    player.text("replay").click()
+    expect(player.page.locator("[data-step][data-current]")).to_be_visible()
+    look_at(player)
+    player.open("/history/")
+    expect(player.page.locator(".history-row")).to_have_count(1)
+    look_at(player)
+
+
+def test_waiting_for_a_person(someone: Someone) -> None:
+    """The lobby without and with an open seat, the room that waits, and the page behind its link."""
+    host, guest = someone(), someone()
+    guest.open("/lobby/")
+    expect(guest.page.get_by_text("Nobody is waiting.")).to_be_visible()
+    look_at(guest)
+    host.sit_down("pair", seat="buyer", person=True)
+    look_at(host)
+    expect(guest.page.locator(".lobby-row")).to_have_count(1)
+    look_at(guest)
+    guest.page.get_by_role("link", name="Sit down").click()
+    look_at(guest)
+    guest.text("join").click()
+    guest.page.wait_for_url(ROOM_URL)
+    guest.leave()
+    expect(host.result()).to_contain_text("No deal.")
+    look_at(host)
