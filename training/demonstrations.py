@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from agents.learned.dialogue import Message, buyer_word
 from markets.engine.observation import Observation, SeenThread
+from markets.engine.scenarios import SellerTurns
 from markets.engine.seeds import derive_seed
 from markets.engine.state import ThreadStatus
 from training.config import Game
@@ -45,6 +46,7 @@ class Demonstrator:
     def answer(self, observation: Observation) -> tuple[str, ...]:
         """The words of the next move."""
         assert observation.turns_left is not None
+        assert isinstance(observation.mechanism, SellerTurns)
         turns = observation.mechanism.turns
         done = turns - observation.turns_left
         prior_top = 100

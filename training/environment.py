@@ -19,7 +19,7 @@ from agents.learned import dialogue
 from agents.learned.dialogue import Message
 from agents.play import Seat, seat, turn_for
 from markets.engine import priors, rewards, rules
-from markets.engine.observation import Observation, observe, seen_events
+from markets.engine.observation import Observation, SeenEvent, observe, seen_events
 from markets.engine.protocol import SELLER, Action, IllegalAction, LogEntry, Party, RefusalCode, Role, buyer_party
 from markets.engine.scenarios import Family, Recipe, Scenario, SellerTurns, sample
 from markets.engine.seeds import derive_seed
@@ -114,7 +114,7 @@ class Episode:
     def _observe(self) -> Observation:
         return observe(self.state, SELLER)
 
-    def _news(self) -> list:
+    def _news(self) -> list[SeenEvent]:
         fresh = self._log[self._shown :]
         self._shown = len(self._log)
         return list(seen_events(self.scenario, fresh, SELLER))

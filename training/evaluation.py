@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from markets.engine import metrics, optimum, priors
 from markets.engine.protocol import MoveRefused, OfferMade, Role
@@ -30,6 +31,8 @@ from training.config import Game, RunConfig, load
 from training.environment import Episode, draw_table
 from training.sampling import Trajectory, play
 from training.tokenizer import Codec
+
+Numbers: TypeAlias = NDArray[np.float64]
 
 BATCH = 1024
 """Episodes played at the same time."""
@@ -52,12 +55,12 @@ class Result:
     outcomes: list[metrics.Outcome]
 
     @property
-    def surplus(self) -> np.ndarray:
+    def surplus(self) -> Numbers:
         """Seller's surplus per game, in cents."""
         return np.array([outcome.seller_surplus_cents for outcome in self.outcomes], dtype=float)
 
     @property
-    def first_best(self) -> np.ndarray:
+    def first_best(self) -> Numbers:
         """Largest attainable welfare per game, in cents."""
         return np.array([outcome.first_best_cents for outcome in self.outcomes], dtype=float)
 
@@ -77,7 +80,7 @@ def evaluate(model: Any, codec: Codec, game: Game, *, split: str, episodes: int,
     return Result(trajectories, [metrics.outcome(t.episode.scenario, t.episode.log) for t in trajectories])
 
 
-def share(surplus: np.ndarray, first_best: np.ndarray, *, seed: int = 0, resamples: int = 1000) -> Interval:
+def share(surplus: Numbers, first_best: Numbers, *, seed: int = 0, resamples: int = 1000) -> Interval:
     """Sum of surpluses / sum of first bests with its bootstrap over games."""
     rng = np.random.default_rng(seed)
     draws = np.empty(resamples)
@@ -93,12 +96,13 @@ def references(values: str, buyers: int, turns: int, cost: float) -> dict[str, f
     """Exact shares of the first best against threshold buyers."""
     spec = priors.parse_value_spec(values)
     game: dict[str, Any] = {"spec": spec, "rho": 0.0, "buyers": buyers, "cost": cost}
-    return {
-        "optimal_ladder": optimum.optimal_ladder(turns=turns, **game).revenue_share,
-        "linear_ladder": optimum.linear_ladder(turns=turns, **game).revenue_share,
-        "one_buyer": optimum.single_buyer_ladder(turns=turns, **game).revenue_share,
-        "one_pass": optimum.one_pass(**game).revenue_share,
+    ladders = {
+        "optimal_ladder": optimum.optimal_ladder(turns=turns, **game),
+        "linear_ladder": optimum.linear_ladder(turns=turns, **game),
+        "one_buyer": optimum.single_buyer_ladder(turns=turns, **game),
+        "one_pass": optimum.one_pass(**game),
     }
+    return {name: ladder.revenue_share or 0.0 for name, ladder in ladders.items()}
 
 
 def asks(result: Result) -> list[tuple[tuple[int, int], ...]]:

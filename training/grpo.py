@@ -19,8 +19,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from transformers import TrainerCallback
-from transformers.trainer_utils import get_last_checkpoint
-from trl import GRPOConfig
+from trl.trainer.grpo_config import GRPOConfig
 
 from training import evaluation, runs
 from training import model as models
@@ -133,6 +132,12 @@ def build_trainer(
     return trainer, watch, rollouts
 
 
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest checkpoint that a run left, if any."""
+    found = [path for path in folder.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdecimal()]
+    return max(found, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
+
+
 def train(config: RunConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     """Run the stage from `folder/sft`; the model goes to `folder/grpo`, figures come back."""
     torch.set_num_threads(config.threads)
@@ -141,21 +146,19 @@ def train(config: RunConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
         raise ConfigError(f"{source} does not exist: run `python -m training.sft` with this file first.")
     model, tokenizer = models.load(source)
     trainer, watch, rollouts = build_trainer(config, folder, model, tokenizer)
-    checkpoint = (
-        get_last_checkpoint(trainer.args.output_dir) if resume and Path(trainer.args.output_dir).is_dir() else None
-    )
+    checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
     if checkpoint is None:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
     started = time.monotonic()
-    trainer.train(resume_from_checkpoint=checkpoint)
+    trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.monotonic() - started - watch.looking_seconds
     models.save(folder / "grpo", model, tokenizer)
     return {
         "stage": "grpo",
         "seconds": round(seconds, 1),
         "looking_seconds": round(watch.looking_seconds, 1),
-        "resumed_from": checkpoint,
-        "last_reward": sum(t.episode.reward(rollouts._reward) for t in rollouts.latest) / max(1, len(rollouts.latest)),
+        "resumed_from": None if checkpoint is None else checkpoint.name,
+        "last_reward": rollouts.mean_reward,
     }
 
 

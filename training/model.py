@@ -6,9 +6,10 @@ embeddings are untied; tied ones with the usual tiny spread learn one price for 
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from agents.learned.dialogue import END, HIGHEST_NUMBER, LONGEST_ANSWER, PAD
 from markets.engine.scenarios import MAX_TURNS
@@ -19,11 +20,11 @@ LONGEST_DIALOGUE = 24 + MAX_TURNS * (LONGEST_ANSWER + 24)
 """Positions that a model is built for, in tokens."""
 
 
-def build(config: Model, tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlamaForCausalLM:
+def build(config: Model, tokenizer: Any, *, seed: int) -> Any:
     """A model with random weights."""
     vocab = tokenizer.get_vocab()
     torch.manual_seed(seed)
-    model = LlamaForCausalLM(
+    model: Any = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(vocab),
             hidden_size=config.hidden,
@@ -62,14 +63,14 @@ def _smooth_rows(count: int, width: int, spread: float) -> torch.Tensor:
     return spread * rows
 
 
-def save(folder: Path, model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
+def save(folder: Path, model: Any, tokenizer: Any) -> None:
     """Write weights (safetensors), configuration and tokenizer."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def load(folder: Path) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+def load(folder: Path) -> tuple[Any, Any]:
     """Read what `save` wrote, from this machine only, and check that it fits together."""
     model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)

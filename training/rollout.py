@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from trl import GRPOTrainer
+from trl.trainer.grpo_trainer import GRPOTrainer
 
 from markets.engine import rewards
 from markets.engine.seeds import derive_seed
@@ -69,7 +69,12 @@ class Rollouts:
         self.latest: list[Trajectory] = []
         """The trajectories of the last call, for transcripts and figures."""
 
-    def __call__(self, prompts: list[str], trainer: GRPOTrainer) -> dict[str, list]:
+    @property
+    def mean_reward(self) -> float:
+        """Mean reward of the last call's episodes."""
+        return sum(t.episode.reward(self._reward) for t in self.latest) / max(1, len(self.latest))
+
+    def __call__(self, prompts: list[str], trainer: Any) -> dict[str, list[Any]]:
         """Play one episode per prompt. Groups share a drawn table."""
         tables = {
             number: draw_table(self._config.game, derive_seed("train", self._config.seed, int(number)))
@@ -103,7 +108,7 @@ class EpisodeTrainer(GRPOTrainer):
         rows = turn_advantages(
             [row["episode_rewards"] for row in inputs],
             [row["token_turns"] for row in inputs],
-            group=self.num_generations,
+            group=self._run.grpo.group,
             per_turn=self._run.grpo.turn_baseline,
         )
         mask = output["tool_mask"]
@@ -116,15 +121,16 @@ class EpisodeTrainer(GRPOTrainer):
             self._metrics["train"]["sampling_gap/max"].append(gap.abs().max().item())
         return output
 
-    def _get_per_token_logps_and_entropies(self, *arguments: Any, **keywords: Any) -> tuple:
+    def _get_per_token_logps_and_entropies(self, *arguments: Any, **keywords: Any) -> Any:
         result = super()._get_per_token_logps_and_entropies(*arguments, **keywords)
         self._scored = result[0].detach()
         return result
 
-    def _compute_loss(self, model: torch.nn.Module, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    def _compute_loss(self, model: Any, inputs: Any) -> Any:
         if self._entropy_bonus_enabled:
             self.entropy_coef = entropy_coefficient(self._run, self.state.global_step)
-        loss = super()._compute_loss(model, inputs)
+        parent: Any = super()
+        loss = parent._compute_loss(model, inputs)
         if "old_per_token_logps" in inputs:
             ratio = torch.exp(self._scored - inputs["old_per_token_logps"])
             own = inputs["tool_mask"].bool() & inputs["completion_mask"].bool()

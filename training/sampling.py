@@ -11,9 +11,10 @@ weights, episodes and generator state give the same trajectories.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
-from transformers import DynamicCache, PreTrainedModel
+from transformers import DynamicCache
 
 from agents.learned.dialogue import LONGEST_ANSWER
 from training.environment import Episode
@@ -54,7 +55,7 @@ class Trajectory:
 
 @torch.no_grad()
 def play(
-    model: PreTrainedModel,
+    model: Any,
     codec: Codec,
     episodes: Sequence[Episode],
     *,
@@ -120,10 +121,10 @@ def _choose(logits: torch.Tensor, generator: torch.Generator | None) -> tuple[li
 class _Batch:
     """The cache of all live rows; ids arrive ragged and are padded on the left of each feed."""
 
-    def __init__(self, model: PreTrainedModel, codec: Codec, rows: int) -> None:
+    def __init__(self, model: Any, codec: Codec, rows: int) -> None:
         self._model = model
         self._pad = codec.pad
-        self._cache = DynamicCache(config=model.config)
+        self._cache: Any = DynamicCache(config=model.config)
         self._device = model.device
         self._mask = torch.zeros(rows, 0, dtype=torch.long, device=self._device)  # (B, L)
 
@@ -143,7 +144,8 @@ class _Batch:
             use_cache=True,
             logits_to_keep=1,
         )
-        return output.logits[:, -1]
+        logits: torch.Tensor = output.logits[:, -1]
+        return logits
 
     def keep(self, rows: Sequence[int]) -> None:
         """Drop all other rows."""

@@ -18,7 +18,8 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from trl import SFTConfig, SFTTrainer
+from trl.trainer.sft_config import SFTConfig
+from trl.trainer.sft_trainer import SFTTrainer
 
 from markets.engine import metrics
 from training import evaluation, runs

@@ -10,9 +10,10 @@ marker of its message, and 0 everywhere else.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from agents.learned import dialogue
 from agents.learned.dialogue import ASSISTANT, END, PAD, SYSTEM, UNKNOWN, USER, Message
@@ -35,12 +36,13 @@ class SetupError(RuntimeError):
     """A model, tokenizer or template that would train on the wrong tokens; the run must not start."""
 
 
-def build() -> PreTrainedTokenizerFast:
+def build() -> Any:
     """The tokenizer of the compact dialogue."""
     words = {word: number for number, word in enumerate(dialogue.vocabulary())}
     core = Tokenizer(models.WordLevel(words, unk_token=UNKNOWN))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer = PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast  # Its types do not cover its constructor.
+    tokenizer = fast(
         tokenizer_object=core,
         pad_token=PAD,
         unk_token=UNKNOWN,
@@ -56,7 +58,7 @@ def build() -> PreTrainedTokenizerFast:
 class Codec:
     """Ids of messages, and words of ids, for one tokenizer."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._id_of = tokenizer.get_vocab()
         self._word_of = {number: word for word, number in self._id_of.items()}
         self.pad = self._id_of[PAD]
@@ -104,7 +106,7 @@ _SAMPLE = (
 )
 
 
-def check(tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> None:
+def check(tokenizer: Any, model: Any) -> None:
     """Raise `SetupError` unless template, mask, padding and stop token are the ones we train on."""
     vocab = tokenizer.get_vocab()
     missing = [word for word in dialogue.vocabulary() if word not in vocab]
@@ -128,7 +130,7 @@ def check(tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> None:
     _check_template(tokenizer)
 
 
-def _check_template(tokenizer: PreTrainedTokenizerFast) -> None:
+def _check_template(tokenizer: Any) -> None:
     codec = Codec(tokenizer)
     chat = [{"role": message.role, "content": message.content} for message in _SAMPLE]
     rendered = tokenizer.apply_chat_template(chat, tokenize=True, return_dict=True, return_assistant_tokens_mask=True)

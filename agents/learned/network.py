@@ -12,14 +12,15 @@ shared and kept.
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float32]
+Array: TypeAlias = NDArray[Any]
+"""Of float32 throughout."""
 
-_DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 
 
 class CheckpointError(ValueError):
@@ -48,7 +49,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 + size:
         raise CheckpointError(f"{path.name} is cut off.")
-    tensors = {}
+    tensors: dict[str, Array] = {}
     for name, entry in json.loads(data[8 : 8 + size]).items():
         if name == "__metadata__":
             continue
@@ -132,7 +133,8 @@ class Network:
     def _scaled(self, hidden: Array, weight: Array) -> Array:
         """Root-mean-square normalisation (Zhang and Sennrich 2019)."""
         square = np.mean(hidden * hidden, axis=-1, keepdims=True)
-        return weight * (hidden / np.sqrt(square + self._epsilon))
+        scaled: Array = weight * (hidden / np.sqrt(square + self._epsilon))
+        return scaled
 
 
 def _layer(tensors: dict[str, Array], number: int) -> dict[str, Array]:
@@ -146,9 +148,11 @@ def _layer(tensors: dict[str, Array], number: int) -> dict[str, Array]:
 def _rotate(heads: Array, cosine: Array, sine: Array) -> Array:
     """Rotary positions (Su et al. 2021), halves paired as in the published checkpoints."""
     first, second = np.split(heads, 2, axis=-1)
-    return heads * cosine + np.concatenate([-second, first], axis=-1) * sine
+    rotated: Array = heads * cosine + np.concatenate([-second, first], axis=-1) * sine
+    return rotated
 
 
 def _softmax(scores: Array) -> Array:
-    shifted = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return shifted / shifted.sum(axis=-1, keepdims=True)
+    shifted: Array = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    normed: Array = shifted / shifted.sum(axis=-1, keepdims=True)
+    return normed

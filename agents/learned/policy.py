@@ -18,7 +18,7 @@ import numpy as np
 from agents.base import Turn
 from agents.learned import dialogue
 from agents.learned.dialogue import ASSISTANT, END, HIGHEST_NUMBER, SYSTEM, USER, Message
-from agents.learned.network import CheckpointError, Memory, Network
+from agents.learned.network import Array, CheckpointError, Memory, Network
 from markets.engine.observation import Observation
 from markets.engine.protocol import Action
 
@@ -96,7 +96,7 @@ class Policy:
             case _:
                 return ()
 
-    def _choose(self, logits: np.ndarray, allowed: Sequence[str], draw: float | None) -> str:
+    def _choose(self, logits: Array, allowed: Sequence[str], draw: float | None) -> str:
         scores = logits[[self._id_of[word] for word in allowed]].astype(np.float64)
         if draw is None:
             return allowed[int(scores.argmax())]
