@@ -13,7 +13,7 @@ from agents.base import AgentSpec
 from agents.play import turn_for
 from agents.simulation import report, simulate
 from markets.engine import priors
-from markets.engine.protocol import Action, MakeOffer, Party, Role
+from markets.engine.protocol import Action, LogEntry, MakeOffer, Party, Role
 from markets.engine.scenarios import Alternating, Family, ProductFacts, Recipe, SellerTurns
 from markets.engine.state import State
 from tests.markets.engine.factories import Table
@@ -103,10 +103,9 @@ def figures(
     return report(games)
 
 
-def move(state: State, party: Party, spec: AgentSpec | str) -> Action:
-    """What the agent on that chair does now."""
-    spec = registry.get(spec) if isinstance(spec, str) else spec
-    return spec.build().act(turn_for(state, party, spec))
+def move(state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry]) -> Action:
+    """What the agent on that chair does now, after `log`."""
+    return spec.build().act(turn_for(state, party, spec, log))
 
 
 class Opponent:
@@ -119,7 +118,7 @@ class Opponent:
 
     def answer(self) -> Action:
         """The agent's move, made at the table."""
-        action = move(self.table.state, self.party, self.spec)
+        action = move(self.table.state, self.party, self.spec, self.table.log)
         self.table.play(self.party, action)
         return action
 

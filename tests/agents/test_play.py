@@ -117,7 +117,7 @@ def test_an_agent_that_takes_over_at_any_table_makes_a_legal_move(drawn: Play, c
                 if spec.can_play(role=role_of(party), family=drawn.scenario.family)
             ]
             spec = chance.choice(able)
-            action = move(state, party, spec)
+            action = move(state, party, spec, drawn.log[: state.version])
             refused = refusal(state, party, action)
             assert refused is None or (spec.slug == "zi-u" and refused is RefusalCode.BEYOND_RESERVATION), (
                 spec.slug,
@@ -164,7 +164,7 @@ def test_a_move_does_not_depend_on_another_partys_private_values(
         state = initial(with_other_values(scenario, party, by_cents))
         for entry in played.log[: n - 1]:
             state = evolve(state, entry.event)
-        assert encode(move(state, party, seating[party])) == encode(action)
+        assert encode(move(state, party, seating[party], played.log[: n - 1])) == encode(action)
 
 
 def mover(entry: LogEntry) -> Party:
