@@ -36,6 +36,7 @@ class Watch(TrainerCallback):
         self._folder = folder
         self._codec = codec
         self.looking_seconds = 0.0
+        self.looking_cpu_seconds = 0.0
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         """One line per rollout."""
@@ -50,7 +51,7 @@ class Watch(TrainerCallback):
         rollout, rest = divmod(state.global_step, updates)
         if rest or not look.every or rollout % look.every:
             return
-        started = time.monotonic()
+        started, cpu = time.monotonic(), time.process_time()
         line: dict[str, Any] = {"kind": "watch", "rollout": rollout}
         for greedy in (False, True):
             result = evaluation.evaluate(
@@ -68,6 +69,7 @@ class Watch(TrainerCallback):
                 line["play"] = [list(map(list, play)) for play, _ in evaluation.most_common_plays(result, count=1)]
         runs.append(self._folder, line)
         self.looking_seconds += time.monotonic() - started
+        self.looking_cpu_seconds += time.process_time() - cpu
 
 
 def arguments_for(config: RunConfig, folder: Path) -> GRPOConfig:
@@ -149,13 +151,15 @@ def train(config: RunConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
     if checkpoint is None:
         (folder / "metrics.jsonl").unlink(missing_ok=True)
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.process_time()
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.monotonic() - started - watch.looking_seconds
+    cpu_seconds = time.process_time() - cpu - watch.looking_cpu_seconds
     models.save(folder / "grpo", model, tokenizer)
     return {
         "stage": "grpo",
         "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu_seconds, 1),
         "looking_seconds": round(watch.looking_seconds, 1),
         "resumed_from": None if checkpoint is None else checkpoint.name,
         "last_reward": rollouts.mean_reward,

@@ -48,7 +48,7 @@ def demonstrators_share(demonstrations: Sequence[Demonstration]) -> evaluation.I
 def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Run the stage; the model goes to `folder/sft`, figures come back."""
     torch.set_num_threads(config.threads)
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.process_time()
     tokenizer = words.build()
     model = models.build(config.model, tokenizer, seed=config.seed)
     words.check(tokenizer, model)
@@ -81,11 +81,12 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     )
     trainer.train()
     models.save(folder / "sft", model, tokenizer)
-    seconds = time.monotonic() - started
+    seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu
     teachers = demonstrators_share(demonstrations)
     figures: dict[str, Any] = {
         "stage": "sft",
         "seconds": round(seconds, 1),
+        "cpu_seconds": round(cpu_seconds, 1),
         "demonstrators": asdict(teachers),
         "loss": [line["loss"] for line in trainer.state.log_history if "loss" in line],
     }

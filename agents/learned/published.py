@@ -83,7 +83,7 @@ def _specs(path: Path, card: Card) -> tuple[AgentSpec, AgentSpec]:
         spec(
             f"{card.slug}-sampled",
             f"{card.title} (varied)",
-            f"{card.summary} Draws its moves instead of always taking the likeliest.",
+            f"{card.title} again, drawing its moves instead of taking the likeliest.",
             sampled=True,
         ),
     )
