@@ -104,10 +104,12 @@ def wait_until_it_answers(url: str, *, process: subprocess.Popen[bytes], log: Pa
 
 
 def main(arguments: list[str]) -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # So that what was started is ended.
     try:
         with server() as url:
             print(f"On PostgreSQL ({url}):", flush=True)  # noqa: T201
             environment = os.environ | {"DATABASE_URL": url}
+            environment.pop("DJANGO_SETTINGS_MODULE", None)  # Set by importing the site; pytest has its own.
             return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment).returncode
     except CannotRun as reason:
         print(f"PostgreSQL tests skipped: {reason}", flush=True)  # noqa: T201
