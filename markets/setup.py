@@ -153,11 +153,7 @@ def create_market(spec: MarketSpec) -> Market:
 
 def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
     """The rule behind a spec. Raises `SetupError` or `SpecError`."""
-    try:
-        family = Family(spec.family)
-    except ValueError:
-        known = ", ".join(family.value for family in Family)
-        raise SetupError(f"There is no family {spec.family!r}; choose one of {known}.") from None
+    family = family_named(spec.family)
     turns = DEFAULT_TURNS[family] if spec.turns is None else spec.turns
     unit_is_money = _unit_is_money(spec.unit)
     value_spec = priors.parse_value_spec(_values_text(spec, family, unit_is_money))
@@ -186,6 +182,15 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         unit_is_money=unit_is_money,
         regulated=spec.regulated,
     )
+
+
+def family_named(name: str) -> Family:
+    """The family of a name. Raises `SetupError`."""
+    try:
+        return Family(name)
+    except ValueError:
+        known = ", ".join(family.value for family in Family)
+        raise SetupError(f"There is no family {name!r}; choose one of {known}.") from None
 
 
 def turns_of(recipe: Recipe) -> int:

@@ -9,7 +9,7 @@ from markets.engine.protocol import SELLER, Party, Role, buyer_party
 from markets.engine.scenarios import Family, decode_recipe
 from markets.models import Market
 from markets.services import AgentName, RoomError
-from markets.setup import MarketSpec, SetupError
+from markets.setup import MarketSpec, SetupError, family_named
 
 
 def opponents(*, role: Role, family: Family) -> tuple[AgentSpec, ...]:
@@ -64,10 +64,13 @@ def agent_name(slug: str) -> AgentName:
 
 def check_spec_agents(spec: MarketSpec) -> None:
     """Raise unless the agents that would fill a market's seats exist and can play there."""
+    family = family_named(spec.family)
     for slug, role in (
         (spec.seller_agent, Role.SELLER),
         *((slug, Role.BUYER) for slug in spec.buyer_agents.split(",")),
     ):
         known = registry.get(slug)
-        if role not in known.roles or spec.family not in known.families:
-            raise SetupError(f"{slug!r} does not play {role.value} in a market of the family {spec.family!r}.")
+        if known.kind is Kind.REFERENCE:
+            raise SetupError(f"{slug!r} knows both values and cannot sit in a market.")
+        if not known.can_play(role=role, family=family):
+            raise SetupError(f"{slug!r} does not play {role.value} in a market of the family {family.value!r}.")

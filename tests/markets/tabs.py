@@ -231,10 +231,8 @@ class _Page(HTMLParser):
             self.faults.append(f"</{tag}> out of place")
 
     def handle_data(self, data: str) -> None:
-        self.faults.extend(re.findall(r"\{[%{#].{0,40}|None|<[A-Za-z_.]+ object at", data) if not self._raw() else [])
-
-    def _raw(self) -> bool:
-        return bool(self.open) and self.open[-1] in ("script", "textarea")
+        if not (self.open and self.open[-1] in ("script", "textarea")):
+            self.faults.extend(re.findall(r"\{[%{#].{0,40}|<[A-Za-z_.]+ object at|^\W*None\W*$", data))
 
 
 def faults(html: str) -> list[str]:
