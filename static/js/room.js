@@ -23,7 +23,7 @@
 
   const PING_MS = 25_000;
   const PONG_MS = 10_000;
-  const POLL_AFTER_MS = 5_000;
+  const POLL_AFTER_MS = 3_000;
   const POLL_MS = 2_000;
   const TYPING_EVERY_MS = 2_000;
   const TYPING_SHOWN_MS = 4_000;
@@ -347,14 +347,14 @@
     }
     link.resyncing = false;
     if (frame.seq < state.seq) return; // overtaken by a newer one
-    for (const item of frame.items) if (item.seq > state.seq) append(item);
+    const answered = frame.items.filter((item) => item.seq > state.seq).map(append).includes("them");
     state.seq = frame.seq;
     for (const [id, html] of Object.entries(frame.panels)) replacePanel(id, html);
     if (frame.server_time) state.clockOffset = frame.server_time - Date.now();
     state.deadline = frame.deadline_at;
     state.awaiting = new Set(frame.awaiting);
     state.waiting = document.getElementById("panel-waiting").childElementCount > 0;
-    const turnCame = frame.my_turn && !state.myTurn;
+    const turnCame = frame.my_turn && (!state.myTurn || answered); // an answer may be there with our own move
     state.myTurn = frame.my_turn;
     if (turnCame && !frame.ended) beep();
     const endCame = frame.ended && !state.ended;
@@ -367,7 +367,9 @@
     if (endCame) finish();
   }
 
+  /* Puts an event into its log; returns whose it was: "you", "them" or "system". */
   function append(item) {
+    let side = "system";
     const logs = item.thread ? [item.thread] : data.threads;
     for (const b of logs) {
       const log = document.getElementById(`log-${b}`);
@@ -376,6 +378,7 @@
       made.innerHTML = item.html;
       const entry = made.content.firstElementChild;
       if (!entry) continue;
+      side = entry.dataset.side;
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
       entry.classList.add("event--fresh");
       log.querySelector("[data-log-items]").append(entry);
@@ -383,6 +386,7 @@
       hideTyping(b);
       if (several && b !== state.current && !entry.classList.contains("event--you")) tab(b)?.setAttribute("data-new", "");
     }
+    return side;
   }
 
   const scrollToEnd = (log) => { log.scrollTop = log.scrollHeight; };
