@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.nn.functional import pad
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from markets.engine import rewards
@@ -24,6 +25,9 @@ from training.config import RunConfig
 from training.environment import LEARNER_ROLE, Episode, draw_table
 from training.sampling import Trajectory, play
 from training.tokenizer import Codec
+
+ROWS_SCORED_TOGETHER = 64
+"""Rows of one forward pass when episodes are scored; sorted by length, they need little padding."""
 
 
 def turn_advantages(
@@ -121,10 +125,34 @@ class EpisodeTrainer(GRPOTrainer):
             self._metrics["train"]["sampling_gap/max"].append(gap.abs().max().item())
         return output
 
-    def _get_per_token_logps_and_entropies(self, *arguments: Any, **keywords: Any) -> Any:
-        result = super()._get_per_token_logps_and_entropies(*arguments, **keywords)
-        self._scored = result[0].detach()
-        return result
+    def _get_per_token_logps_and_entropies(
+        self,
+        model: Any,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        logits_to_keep: int,
+        **keywords: Any,
+    ) -> Any:
+        """TRL's scores, computed on rows of like length so that little padding is run through the model."""
+        prompt = input_ids.shape[1] - logits_to_keep
+        columns = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
+        ends = (attention_mask * columns).amax(dim=1)  # (B,)
+        parts: list[tuple[Any, ...]] = []
+        order = torch.argsort(ends, stable=True)
+        for rows in order.split(ROWS_SCORED_TOGETHER):
+            width = max(int(ends[rows].max()), prompt + 1)
+            scored = super()._get_per_token_logps_and_entropies(
+                model, input_ids[rows, :width], attention_mask[rows, :width], width - prompt, **keywords
+            )
+            missing = input_ids.shape[1] - width
+            parts.append(tuple(None if x is None else pad(x, (0, missing)) for x in scored[:2]))
+        back = torch.argsort(order)
+        logprobs, entropies = (
+            None if column[0] is None else torch.cat(column)[back] for column in zip(*parts, strict=True)
+        )
+        assert logprobs is not None
+        self._scored = logprobs.detach()
+        return logprobs, entropies, None
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         if self._entropy_bonus_enabled:

@@ -18,6 +18,12 @@ def taught() -> tuple[Any, Any]:
     return tiny.taught()
 
 
+@pytest.fixture(autouse=True)
+def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches here are cut up too, as large ones are in a run."""
+    monkeypatch.setattr(rollout, "ROWS_SCORED_TOGETHER", 3)
+
+
 def settings(run: RunConfig) -> reference_loop.Settings:
     steps = run.grpo.rollouts * run.grpo.updates
     return reference_loop.Settings(
