@@ -297,7 +297,7 @@ def _bound_note(bound: bounds.Bound) -> str:
             "or above its cost and nobody else buys first."
         ),
         bounds.Assumption.PRODUCTS_IN_TURN: _(
-            "Selling one product after another by falling asks, if buyers take the "
+            "Selling one unit after another by falling asks, if buyers take the "
             "first price at or below their value: a plan that can be followed, not a proven maximum."
         ),
     }

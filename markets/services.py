@@ -260,9 +260,9 @@ def submit_action(
         if earlier is not None:
             raise _Repeated(earlier)
         _check_person(seat, action)
-        if seen_seq is not None:
-            _check_fresh(fold, seat.party, action, max(0, seen_seq))
         events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
+        if seen_seq is not None:  # After the rules, whose refusal tells more than that something happened.
+            _check_fresh(fold, seat.party, action, max(0, seen_seq))
         return events, action.talk, ""
 
     try:

@@ -136,7 +136,7 @@ def decode(text: str) -> ClientFrame:
         raise BadFrame(_("That message holds half a character; type it again.")) from error
     except msgspec.ValidationError as error:
         raise BadFrame(_("That message is not one this room knows: %s.") % error) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadFrame(_("That message is not readable JSON.")) from error
     if isinstance(frame, Act) and not _MOVE_ID.fullmatch(frame.client_move_id):
         raise BadFrame(_("A move needs an identifier of 1 to 64 plain characters."))
