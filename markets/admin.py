@@ -22,7 +22,7 @@ from markets.models import (
 )
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class ReadOnly(admin.ModelAdmin):
     """Rows that are written by the game alone."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -35,7 +35,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
+class ReadOnlyInline(admin.TabularInline):
     """Rows of the game inside another's page; without permission to change they are text."""
 
     extra = 0
@@ -50,7 +50,7 @@ class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]
 
 
 @admin.register(Catalogue)
-class CatalogueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class CatalogueAdmin(admin.ModelAdmin):
     list_display = ["slug", "name", "source", "products", "created_at"]
     search_fields = ["slug", "name"]
 
@@ -60,14 +60,14 @@ class CatalogueAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Product)
-class ProductAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ProductAdmin(admin.ModelAdmin):
     list_display = ["title", "catalogue", "category", "list_price_cents", "lowest_price_cents", "stock"]
     list_filter = ["catalogue", "category"]
     search_fields = ["title", "sku", "text"]
 
 
 @admin.register(Market)
-class MarketAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class MarketAdmin(admin.ModelAdmin):
     """A version's rules are fixed; name, summary, waits and listing may change."""
 
     list_display = ["slug", "version", "name", "family", "catalogue", "is_listed"]
