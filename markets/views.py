@@ -261,7 +261,7 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
     scenario = decode_scenario(room.scenario)
     ended = room.status == RoomStatus.ENDED
     others = [other for other in room.seats.all() if other.role != seat.role]
-    names = sorted({other.agent_name or _("a person") for other in others})
+    names = sorted({_opponent_name(other) for other in others})
     outcome: presentation.HistoryOutcome = "running"
     outcome_text, share_text, share = _("Still going"), "", None
     if ended:
@@ -292,6 +292,13 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         replay_url=reverse("room-replay", args=[room.public_id]) if ended else "",
         record_url=reverse("room-record", args=[room.public_id]) if ended else "",
     )
+
+
+def _opponent_name(seat: Seat) -> str:
+    """An open chair carries the name of the agent that would take it, who is not there yet."""
+    if seat.kind == SeatKind.OPEN:
+        return _("an open seat")
+    return seat.agent_name or _("a person")
 
 
 # --- Markets ----------------------------------------------------------------------------------------

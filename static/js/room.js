@@ -314,6 +314,7 @@
     if (price.value.trim() === (frame.action.price ?? "")) price.value = "";
     dismissProposal(thread);
     if (!price.value) {
+      asked.get(thread).preview = 0; // its answer may still be on the way
       showPreview(thread, "", false);
       drawPreview(null);
     }
@@ -765,6 +766,7 @@
       refusal(b, "");
       keepDraft(b);
       tellTyping(b);
+      if (!/\d/.test(talk.value)) hideProposal(b);
       readPriceSoon(b);
     });
     price.addEventListener("input", () => {

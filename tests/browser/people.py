@@ -180,6 +180,9 @@ class Wire:
         self.is_cut = False
         self.loses: Callable[[Frame], bool] = lambda frame: False
         """Which frames of the server get lost on the way."""
+        self.delays: Callable[[Frame], bool] = lambda frame: False
+        """Which of them come only with `deliver`."""
+        self._delayed: list[tuple[WebSocketRoute, str | bytes]] = []
         self.sent: list[Frame] = []
         self._ends: list[tuple[WebSocketRoute, WebSocketRoute]] = []
         page.route_web_socket(ROOM_SOCKET, self._lay)
@@ -198,8 +201,18 @@ class Wire:
         server_end.send(message)
 
     def _from_server(self, page_end: WebSocketRoute, message: str | bytes) -> None:
-        if not self.loses(json.loads(message)):
+        frame = json.loads(message)
+        if self.delays(frame):
+            self._delayed.append((page_end, message))
+        elif not self.loses(frame):
             page_end.send(message)
+
+    def deliver(self) -> int:
+        """Let through what was delayed; returns how many frames that were."""
+        delayed, self._delayed = self._delayed, []
+        for page_end, message in delayed:
+            page_end.send(message)
+        return len(delayed)
 
     def cut(self) -> None:
         """Close what is open and let nothing through until `mend`."""

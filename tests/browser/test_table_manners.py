@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import Someone
-from tests.browser.people import ROOM_URL, Player
+from tests.browser.people import ROOM_URL, Player, Wire
 
 HIDDEN_ON_DEMAND = """
 Object.defineProperty(Document.prototype, "hidden", { get: () => window.looksAway === true });
@@ -89,6 +89,20 @@ def test_what_is_no_price_is_refused_in_words_and_kept(player: Player) -> None:
     player.send().click()
     expect(player.refusal()).to_have_text("Write a message or name a price.")
     assert player.numbers() == [1]
+
+
+def test_what_a_price_is_worth_is_not_said_after_it_was_sent(player: Player) -> None:
+    wire = Wire(player.page)
+    start(player)
+    wire.delays = lambda frame: frame["type"] == "preview"
+    player.price().fill("60")
+    player.page.wait_for_timeout(300)  # The page asks when the typing has paused.
+    player.offer("60")
+    expect(player.lines()).to_have_count(3)
+    assert wire.deliver() == 1
+    player.talk().fill("So?")  # The page has heard it by now.
+    expect(player.page.locator("#preview-1")).to_have_text("")
+    assert player.page.locator("[data-preview-mark]").count() == 0
 
 
 def test_markup_in_talk_stays_text(player: Player) -> None:

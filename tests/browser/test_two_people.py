@@ -78,6 +78,8 @@ def test_a_seat_in_the_lobby_can_be_taken_there(someone: Someone) -> None:
     host.sit_down("pair", seat="buyer", person=True)
     row = guest.page.locator(".lobby-row").filter(has_text="Pair")
     expect(row).to_contain_text("Seller's seat")  # The page asks again by itself.
+    host.open("/history/")
+    expect(host.page.locator(".history-row")).to_contain_text("against an open seat")
     host.open("/lobby/")
     expect(host.page.get_by_role("link", name="Your seat")).to_be_visible()
     host.page.get_by_role("link", name="Your seat").click()
