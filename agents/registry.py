@@ -1,7 +1,8 @@
 """Every agent that can be seated, by slug.
 
-Here: the specs and the look-up. Not here: what an agent does (`scripted`), or which agent a
-market suggests. Pure: no Django.
+Here: the specs and the look-up. Not here: what an agent does (`scripted`, `learned`), or which
+agent a market suggests. Trained agents are those of the published checkpoints, found anew when a
+card comes or changes; no weights are read here. Pure: no Django.
 
 Contract: slugs never change meaning; a changed strategy gets a new version. The order is the one
 in which a person is offered opponents.
@@ -11,6 +12,7 @@ import difflib
 from functools import partial
 
 from agents.base import AgentSpec, Kind
+from agents.learned import published
 from agents.scripted import bargainers, buyers, catalogues, ladders, reference
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
@@ -23,8 +25,9 @@ class UnknownAgent(LookupError):
     """No agent has this slug; the message is a sentence that names similar ones."""
 
     def __init__(self, slug: str) -> None:
-        close = difflib.get_close_matches(slug, _BY_SLUG, n=3, cutoff=0.4)
-        hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else _ALL_SLUGS
+        slugs = [spec.slug for spec in all_specs()]
+        close = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The agents are: {', '.join(slugs)}."
         super().__init__(f"There is no agent {slug!r}. {hint}")
         self.slug = slug
 
@@ -264,19 +267,25 @@ _REFERENCES = (
     ),
 )
 
-_SPECS: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS, *_REFERENCES)
-_BY_SLUG = {spec.slug: spec for spec in _SPECS}
-_ALL_SLUGS = f"The agents are: {', '.join(_BY_SLUG)}."
+_RULED: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS)
+_BY_SLUG = {spec.slug: spec for spec in (*_RULED, *_REFERENCES)}
 
 
 def all_specs() -> tuple[AgentSpec, ...]:
     """Every agent, in the order of a list for people."""
-    return _SPECS
+    return (*_RULED, *_learned(), *_REFERENCES)
+
+
+def _learned() -> tuple[AgentSpec, ...]:
+    """Trained agents; a slug that a rule has is the rule's."""
+    return tuple(spec for spec in published.available() if spec.slug not in _BY_SLUG)
 
 
 def get(slug: str) -> AgentSpec:
     """The agent with this slug. Raises `UnknownAgent`."""
-    try:
+    if slug in _BY_SLUG:
         return _BY_SLUG[slug]
-    except KeyError:
-        raise UnknownAgent(slug) from None
+    for spec in _learned():
+        if spec.slug == slug:
+            return spec
+    raise UnknownAgent(slug)

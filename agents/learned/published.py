@@ -9,6 +9,7 @@ that a record says exactly who played. Reads files; no Django, no torch.
 """
 
 import json
+import os
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,15 @@ from markets.engine.scenarios import Family
 if TYPE_CHECKING:
     from agents.learned.policy import Policy
 
-SHIPPED = Path(__file__).resolve().parents[2] / "training" / "checkpoints"
+_ROOT = Path(__file__).resolve().parents[2]
+
+SHIPPED = _ROOT / "training" / "checkpoints"
 """Checkpoints that come with the code."""
+
+
+def own_folder() -> Path:
+    """Where checkpoints made here are published: `checkpoints` under PARLEY_VAR."""
+    return Path(os.environ.get("PARLEY_VAR", _ROOT / "var")) / "checkpoints"
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +70,19 @@ def specs(*folders: Path) -> tuple[AgentSpec, ...]:
             for spec in _specs(path, card):
                 made.setdefault(spec.slug, spec)
     return tuple(made.values())
+
+
+def available() -> tuple[AgentSpec, ...]:
+    """The agents of the shipped checkpoints and of those published here, as they are now."""
+    folders = (SHIPPED, own_folder())
+    files = (file for folder in folders for file in sorted(folder.glob("*/card.json")))
+    return _available(folders, tuple((file, file.stat().st_mtime_ns) for file in files))
+
+
+@lru_cache(maxsize=8)
+def _available(folders: tuple[Path, ...], cards_now: tuple[tuple[Path, int], ...]) -> tuple[AgentSpec, ...]:
+    """`specs`, kept until a card comes, goes or changes."""
+    return specs(*folders)
 
 
 def _specs(path: Path, card: Card) -> tuple[AgentSpec, AgentSpec]:

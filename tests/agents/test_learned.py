@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents import registry
+from agents.base import Kind
 from agents.learned import dialogue, published
 from agents.learned.network import CheckpointError, Network, read_safetensors
 from agents.learned.policy import Policy
@@ -167,6 +168,29 @@ def test_a_published_folder_is_two_agents_with_the_weights_as_version(checkpoint
     assert not greedy.can_play(role=Role.BUYER, family=Family.MULTI_BUYER)
     assert next(games(greedy.build(), greedy, count=1)).state.ended
     assert greedy.build() is greedy.build()
+
+
+def test_the_registry_finds_a_checkpoint_that_is_published_while_it_runs(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PARLEY_VAR", str(tmp_path / "elsewhere"))
+    with pytest.raises(registry.UnknownAgent):
+        registry.get("novice")
+    monkeypatch.setenv("PARLEY_VAR", str(tmp_path))
+    assert registry.get("novice").kind is Kind.LEARNED
+    assert {"novice", "novice-sampled"} <= {spec.slug for spec in registry.all_specs()}
+    with pytest.raises(registry.UnknownAgent, match="novice"):
+        registry.get("novica")
+
+
+def test_a_checkpoint_cannot_take_the_place_of_a_rule(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    card = json.loads((checkpoint / "card.json").read_text())
+    (checkpoint / "card.json").write_text(json.dumps(card | {"slug": "linear"}))
+    monkeypatch.setenv("PARLEY_VAR", str(tmp_path))
+    assert registry.get("linear").kind is Kind.SCRIPTED
+    assert [spec.slug for spec in registry.all_specs()].count("linear") == 1
 
 
 def test_a_folder_without_checkpoints_has_no_agents_and_a_broken_card_is_an_error(
