@@ -72,9 +72,7 @@ def record_of_seat(episode: Episode, party: Party) -> dict[str, Any]:
             "opening_bids": [bid for bid in facts["opening_bids"] if buyer_party(bid["buyer"]) == party],
         },
         "seats": [_seat(own)],
-        "events": [
-            {"n": event.seq, "at_ms": event.at_ms, "event": json.loads(encode(event.event))} for event in seen
-        ],
+        "events": [{"n": event.seq, "at_ms": event.at_ms, "event": json.loads(encode(event.event))} for event in seen],
         "texts": [
             {"n": numbers[text.n], "party": text.party, "talk": text.talk}
             for text in episode.texts.all()
