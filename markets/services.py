@@ -30,12 +30,13 @@ from markets.engine.protocol import (
     Leave,
     Party,
     Role,
+    buyer_of,
     buyer_party,
     encode,
     role_of,
 )
 from markets.engine.scenarios import ProductFacts, Scenario
-from markets.engine.state import State, evolve
+from markets.engine.state import State, ThreadStatus, evolve
 from markets.event_log import Fold
 from markets.models import (
     AgentTurn,
@@ -424,7 +425,7 @@ def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
         episodes.record_room(room, fold, seats=seats, now=now)
         return
     due = rules.parties_due(state)
-    people = sum(seat.kind == SeatKind.PERSON for seat in seats.values())
+    people = sum(seat.kind == SeatKind.PERSON and _still_plays(state, party) for party, seat in seats.items())
     patience = timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
     for party, seat in seats.items():
         if party not in due:
@@ -433,6 +434,11 @@ def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
             _queue_turn(room, seat, rules.position(state, party), now)
         elif seat.due_position != rules.position(state, party):
             _set_due(seat, rules.position(state, party), now + patience)
+
+
+def _still_plays(state: State, party: Party) -> bool:
+    """Whether somebody else's silence keeps this party waiting: not a buyer who has bought or left."""
+    return party == SELLER or state.thread(buyer_of(party)).status is ThreadStatus.OPEN
 
 
 def _set_due(seat: Seat, position: int | None, deadline_at: datetime | None) -> None:

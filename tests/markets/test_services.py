@@ -445,6 +445,20 @@ def test_a_person_alone_with_agents_is_not_hurried():
     assert game.fresh().status == RoomStatus.ENDED
 
 
+def test_whoever_is_left_alone_with_agents_is_not_hurried_any_more():
+    game = staged(multi_buyer(), people=(SELLER, B1), agents="threshold")
+    now = game.fresh().opened_at
+    assert game.seat(SELLER).deadline_at - now < timedelta(hours=1)
+    game.act(B1, LEAVE, now=now)
+    assert game.seat(SELLER).deadline_at - now > timedelta(days=1)
+
+
+def test_nobody_is_held_who_wants_to_go_without_having_chosen_anything():
+    game = staged(bilateral(), people=(B1, SELLER), consent="")
+    game.act(B1, LEAVE)
+    assert game.episode.consent_scope == "private"
+
+
 def test_a_move_in_time_is_not_undone_by_a_late_clock():
     game = staged(bilateral(), people=(B1, SELLER))
     stale = game.seat(B1)
