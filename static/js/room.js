@@ -178,7 +178,7 @@
       link.socket.send(JSON.stringify(frame));
       return true;
     }
-    if (link.poll && frame.type !== "typing" && frame.type !== "ping" && frame.type !== "resync") {
+    if (link.poll && frame.type !== "typing" && frame.type !== "ping") {
       post(frame);
       return true;
     }
@@ -279,6 +279,7 @@
     const entry = settle(frame.client_move_id);
     if (!entry) return;
     clearSent(entry);
+    if (frame.seq > state.seq) resync(); // the view that shows our move did not come
     refreshComposers();
     refreshNotes();
   }
@@ -340,10 +341,13 @@
     }
   }
 
+  function resync() {
+    if (!link.resyncing) link.resyncing = send({ type: "resync", after: state.seq });
+  }
+
   function view(frame) {
     if (frame.after > state.seq) {
-      if (!link.resyncing) send({ type: "resync", after: state.seq });
-      link.resyncing = true;
+      resync();
       return;
     }
     link.resyncing = false;

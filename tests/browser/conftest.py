@@ -49,7 +49,7 @@ def complaints(page: Any) -> list[str]:
 
 Someone: TypeAlias = Callable[..., Player]
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 20_000
 """How long a page may take on a busy machine before a test gives up on it."""
 
 expect.set_options(timeout=PATIENCE_MS)

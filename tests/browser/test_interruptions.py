@@ -152,12 +152,13 @@ def test_a_frame_that_gets_lost_is_asked_for_again(player: Player) -> None:
         return True
 
     wire.loses = lose_the_first
+    before = len(wire.sent)
     player.offer("45", talk="Is anybody there?")
     expect(player.lines()).to_have_count(3)
     expect(player.lines().nth(1)).to_contain_text("Is anybody there?")
     assert player.numbers() == [1, 2, 3]
     assert len(lost) == 1
-    assert {"type": "resync", "after": 1} in wire.sent
+    assert {"type": "resync", "after": 1} in wire.sent[before:]
 
 
 def test_a_page_without_sockets_plays_a_whole_game(player: Player) -> None:

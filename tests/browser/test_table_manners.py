@@ -97,7 +97,7 @@ def test_what_a_price_is_worth_is_not_said_after_it_was_sent(player: Player) -> 
     wire.delays = lambda frame: frame["type"] == "preview"
     player.price().fill("60")
     player.page.wait_for_timeout(300)  # The page asks when the typing has paused.
-    player.offer("60")
+    player.send().click()
     expect(player.lines()).to_have_count(3)
     assert wire.deliver() == 1
     player.talk().fill("So?")  # The page has heard it by now.
