@@ -21,8 +21,20 @@ from markets.models import Market
 from markets.selectors import market as find_market
 from markets.services import RoomError
 from markets.setup import SetupError
+from training.config import ConfigError
+from training.services import RunError
 
-REFUSED = (SetupError, SpecError, RecipeError, CatalogueError, UnknownAgent, RoomError, ExportError)
+REFUSED = (
+    SetupError,
+    SpecError,
+    RecipeError,
+    CatalogueError,
+    UnknownAgent,
+    RoomError,
+    ExportError,
+    ConfigError,
+    RunError,
+)
 """Errors whose text is a sentence for whoever typed the command."""
 
 

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from negotiation_site import health, views
+from negotiation_site import health, training_pages, views
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
     path("agents/", views.agents, name="agents"),
     path("glossary/", views.glossary_page, name="glossary"),
+    path("runs/", training_pages.run_list, name="run-list"),
+    path("runs/<slug:name>/", training_pages.run_detail, name="run"),
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

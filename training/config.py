@@ -124,11 +124,16 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
     """Read a TOML file; `overrides` are `key.key=value` with TOML values. Raises `ConfigError`."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        for override in overrides:
-            _set(data, override)
+        apply_overrides(data, overrides)
         return msgspec.convert(data, RunConfig, strict=True)
     except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def apply_overrides(data: dict[str, Any], overrides: tuple[str, ...]) -> None:
+    """Change `data` by `key.key=value` texts. Raises `ConfigError` on one that is not of that form."""
+    for override in overrides:
+        _set(data, override)
 
 
 def _set(data: dict[str, Any], override: str) -> None:

@@ -55,3 +55,20 @@ def metrics(path: Path) -> list[dict[str, Any]]:
     """The run's metrics so far."""
     file = path / "metrics.jsonl"
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+def figures(path: Path, stage: str) -> dict[str, Any] | None:
+    """A stage's figures; None while it is not done."""
+    file = path / f"{stage}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def enter(path: Path, stage: str) -> None:
+    """Say which stage is under way; an empty name when none is."""
+    (path / "stage").write_text(stage, encoding="utf-8")
+
+
+def stage(path: Path) -> str:
+    """The stage under way, for whoever watches."""
+    file = path / "stage"
+    return file.read_text(encoding="utf-8") if file.exists() else ""
