@@ -265,7 +265,7 @@ def agents(request: HttpRequest) -> HttpResponse:
 
 
 def _agent_row(spec: AgentSpec) -> presentation.AgentRow:
-    kinds = {Kind.SCRIPTED: _("scripted"), Kind.REFERENCE: _("reference")}
+    kinds = {Kind.SCRIPTED: _("scripted"), Kind.LEARNED: _("trained here"), Kind.REFERENCE: _("reference")}
     return presentation.AgentRow(
         slug=spec.slug,
         name=spec.title,

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import registry, simulation
+from agents.base import AgentSpec, Kind
 from agents.words import with_words
 from markets import episodes, services
 from markets.engine.protocol import SELLER, buyer_party
@@ -30,10 +31,11 @@ class Command(ContractCommand):
         parser.add_argument("--episodes", required=True, type=positive)
         parser.add_argument("--seed", required=True, type=int)
         parser.add_argument("--store", action="store_true", help="keep the episodes")
+        parser.add_argument("--sampled", action="store_true", help="a trained seller draws its moves")
 
     def run(self, **options: Any) -> dict[str, Any]:
         market = known_market(options["market"])
-        seller = registry.get(options["seller"])
+        seller = _seller(options["seller"], sampled=options["sampled"])
         buyers = [registry.get(slug.strip()) for slug in options["buyers"].split(",")]
         try:
             played = simulation.simulate(
@@ -50,6 +52,16 @@ class Command(ContractCommand):
             return simulation.report(played)
         except simulation.SeatError as error:
             raise SetupError(str(error)) from error
+
+
+def _seller(slug: str, *, sampled: bool) -> AgentSpec:
+    """The seller asked for; of a trained one the twin that draws its moves, where that was asked."""
+    spec = registry.get(slug)
+    if not sampled or slug.endswith("-sampled"):
+        return spec
+    if spec.kind is not Kind.LEARNED:
+        raise SetupError(f"Only a trained agent draws its moves on request; {slug!r} is {spec.kind.value}.")
+    return registry.get(f"{slug}-sampled")
 
 
 def _stored(market: Any, seller: Any, buyers: Any, played: Any) -> Any:
