@@ -210,6 +210,64 @@ def test_a_live_room_gives_no_link_away(live):
         assert not any(seat.join_token in html for seat in Seat.objects.all())
 
 
+def expire(game: Game) -> None:
+    due = next(seat for seat in game.room.seats.order_by("deadline_at") if seat.deadline_at)
+    services.sweep(due.deadline_at)
+
+
+ENDS = {
+    "impasse": (bilateral(), lambda game: game.act(SELLER, LEAVE), "went to nobody"),
+    "no deal possible": (
+        bilateral(value=4_000, cost=6_000),
+        lambda game: game.act(B1, LEAVE),
+        "walking away was right",
+    ),
+    "abandoned": (bilateral(), expire, "The time is up."),
+    "several, abandoned by the seller": (multi_buyer(values=(4_800, 7_200)), expire, "went to nobody"),
+    "several, left": (catalogue(), lambda game: game.act(SELLER, LEAVE), "went to nobody"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_without_a_deal_is_told_to_everybody(end):
+    scenario, finish, sentence = ENDS[end]
+    people = [SELLER, *(f"buyer-{k}" for k in range(1, scenario.buyers + 1))]
+    game = staged(scenario, people=people)
+    finish(game)
+    for party in people:
+        client = browser(game.people[party])
+        assert sentence in page(client, at(game)), party
+        page(client, at(game, "replay/"))
+        assert client.get(at(game, "record.json")).json()["outcome"]["end_reason"]
+
+
+def test_a_game_with_somebody_who_was_erased_can_still_be_looked_at(over):
+    over.people[SELLER].delete()
+    client = browser(over.people[B1])
+    for address in (at(over), at(over, "replay/"), "/history/"):
+        page(client, address)
+    assert client.get(at(over, "record.json")).status_code == 200
+
+
+def test_the_smallest_and_the_largest_price_fit_on_the_page():
+    game = staged(bilateral(), people=(B1, SELLER))
+    game.act(B1, offer(1))
+    game.act(SELLER, offer(10_000_000_000))
+    for party in (B1, SELLER):
+        html = page(browser(game.people[party]), at(game))
+        assert "$0.01" in html
+        assert "$100,000,000.00" in html
+    game.act(B1, accept(2))
+    assert "lost $99,999,920.00" in page(browser(game.people[B1]), at(game))
+
+
+def test_a_dozen_buyers_fit_on_the_page():
+    game = staged(multi_buyer(values=(9_000,) * 12, turns=24), people=(SELLER,), agents="threshold")
+    html = page(browser(game.people[SELLER]), at(game))
+    assert "Buyer L" in html
+    assert html.count('data-testid="thread-') == 12
+
+
 # --- Without a socket -------------------------------------------------------------------------------
 
 
