@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.urls import reverse
 
 
@@ -11,6 +12,7 @@ def share_url(*, origin: str, public_id: str, token: str) -> str:
 
 
 def origin_of_socket(*, scheme: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """`https://host` of the page that a socket belongs to."""
+    """`https://host` of the page that a socket belongs to. Behind a proxy that ends TLS a socket comes in plain."""
     host = next((value.decode("latin-1") for name, value in headers if name == b"host"), "")
-    return f"{'https' if scheme in ('wss', 'https') else 'http'}://{host}"
+    secure = settings.SECURE_SSL_REDIRECT or scheme in ("wss", "https")
+    return f"{'https' if secure else 'http'}://{host}"
