@@ -1,0 +1,111 @@
+"""Defining markets: what is not said takes the family's default, and a market that was played never changes."""
+
+import pytest
+
+from markets import services, setup
+from markets.engine.priors import EmpiricalSpec, LowestSpec
+from markets.engine.protocol import SELLER, Role
+from markets.engine.scenarios import Alternating, RecipeError, SellerTurns, decode_recipe
+from markets.importers import ProductRow
+from markets.models import Market, Product, Room
+from markets.setup import MarketSpec, SetupError
+from tests.markets import rooms
+from tests.markets.engine.factories import B1, bilateral
+from tests.markets.rooms import staged
+
+pytestmark = pytest.mark.django_db
+
+
+def row(sku: str, *, lowest: int = 5_000, title: str = "", category: str = "desks") -> ProductRow:
+    return ProductRow(
+        sku=sku,
+        title=title or f"Desk {sku}",
+        category=category,
+        text="A desk.",
+        list_price_cents=10_000,
+        lowest_price_cents=lowest,
+        highest_price_cents=12_000,
+        stock=1,
+        source="test",
+    )
+
+
+@pytest.fixture
+def shop() -> str:
+    """A catalogue of eleven products whose lowest prices are 40 to 60 % of the list price."""
+    rows = [row(f"s{n}", lowest=4_000 + 200 * n) for n in range(11)]
+    setup.import_catalogue(name="shop", rows=rows, source="test")
+    return "shop"
+
+
+def test_each_family_has_its_own_defaults(shop):
+    made = {}
+    for family in ("bilateral", "multi_buyer", "catalogue"):
+        recipe = decode_recipe(setup.create_market(MarketSpec(slug=family, family=family, catalogue=shop)).recipe)
+        made[family] = (recipe.buyers, recipe.products, setup.turns_of(recipe), type(recipe.mechanism))
+    assert made == {
+        "bilateral": (1, 1, 6, Alternating),
+        "multi_buyer": (3, 1, 8, SellerTurns),
+        "catalogue": (3, 3, 12, SellerTurns),
+    }
+
+
+def test_what_is_public_of_looked_up_costs_is_their_distribution(shop):
+    market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop))
+    recipe = decode_recipe(market.recipe)
+    assert isinstance(recipe.cost_spec, LowestSpec)
+    assert isinstance(recipe.cost_prior, EmpiricalSpec)
+    quantiles = recipe.cost_prior.quantiles
+    assert (quantiles[0], quantiles[10], quantiles[-1]) == (0.4, 0.5, 0.6)
+    assert list(quantiles) == sorted(quantiles)
+
+
+def test_a_scenarios_cost_is_the_lowest_price_of_its_product(shop):
+    market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop))
+    for seed in range(5):
+        scenario = services.draw_scenario(market, seed)
+        product = Product.objects.get(sku=scenario.products[0].sku)
+        assert scenario.seller_values_cents == (product.lowest_price_cents,)
+
+
+def test_a_market_draws_from_its_category_alone(shop):
+    setup.import_catalogue(name=shop, rows=[row("lamp", category="lamps")], source="test")
+    market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop, category="lamps"))
+    assert {services.draw_scenario(market, seed).products[0].sku for seed in range(5)} == {"lamp"}
+    with pytest.raises(SetupError, match="has no product of 'boats'"):
+        setup.create_market(MarketSpec(slug="n", family="bilateral", catalogue=shop, category="boats"))
+
+
+def test_a_product_that_changes_does_not_change_what_is_on_a_table_already(shop):
+    game = staged(bilateral(), people=(B1,))
+    market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop))
+    room = services.open_room(
+        market=market, host=game.people[B1], role=Role.BUYER, agents={SELLER: rooms.agent("linear")}
+    )
+    drawn = room.scenario
+    rows = [row(f"s{n}", lowest=9_000, title="Another desk") for n in range(11)]
+    setup.import_catalogue(name=shop, rows=rows, source="test")
+    assert Room.objects.get(pk=room.pk).scenario == drawn
+    assert "Another desk" not in drawn
+    assert Market.objects.get(slug="m").recipe == market.recipe
+
+
+def test_more_products_than_there_are_cannot_be_on_the_table(shop):
+    with pytest.raises(RecipeError, match="too few"):
+        setup.create_market(MarketSpec(slug="m", family="catalogue", catalogue=shop, products=12))
+    assert not Market.objects.exists()
+
+
+def test_the_same_market_again_is_the_same_and_another_one_is_refused(shop):
+    spec = MarketSpec(slug="m", family="bilateral", catalogue=shop)
+    assert setup.create_market(spec) == setup.create_market(spec)
+    with pytest.raises(SetupError, match="choose another slug"):
+        setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop, turns=3))
+    assert Market.objects.count() == 1
+
+
+def test_a_product_that_comes_twice_in_a_file_is_one_and_its_last_line_counts():
+    rows = [row("a", title="Old"), row("b"), row("a", title="New")]
+    imported = setup.import_catalogue(name="twice", rows=rows, source="test")
+    assert imported.products == 2
+    assert Product.objects.get(sku="a").title == "New"
