@@ -42,8 +42,8 @@ test-unit: install-dev ## Engine, services, sockets, processes, on SQLite
 test-postgres: install-dev ## Whatever touches the database once more, on a PostgreSQL of our own
 	$(PY) -m tests.postgres $(PYTEST_FLAGS) -m django_db tests
 
-test-browser: install-dev ## Games in Chromium against the running site
-	$(PY) -m pytest tests/browser
+test-browser: install-dev ## Games in Chromium against the running site; two at a time, each against its own
+	$(PY) -m pytest -n 2 --dist worksteal tests/browser
 
 check: lint types imports test ## Format, lint, types, import contracts, tests: before a commit
 

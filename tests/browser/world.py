@@ -38,7 +38,7 @@ MARKETS = (
     ),
     MarketSpec(slug="hasty", family="bilateral", values=VALUE, cost=COST, turns=6, seller_agent="hardliner"),
 )
-WAITS_S = {"hasty": 2}
+WAITS_S = {"hasty": 4}
 """Seconds until an agent takes a seat that nobody came for; two minutes elsewhere."""
 
 
