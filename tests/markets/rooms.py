@@ -205,7 +205,7 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
     start = threading.Barrier(len(jobs))
 
     def run(job: Callable[[], Any]) -> Any:
-        start.wait(timeout=10)
+        start.wait(timeout=30)
         try:
             return job()
         finally:
@@ -213,4 +213,4 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         futures = [pool.submit(run, job) for job in jobs]
-        return [future.exception(timeout=30) or future.result() for future in futures]
+        return [future.exception(timeout=60) or future.result() for future in futures]

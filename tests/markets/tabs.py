@@ -22,7 +22,7 @@ from markets.models import Participant
 from negotiation_site.asgi import application
 from tests.markets.rooms import Game
 
-WAIT_S = 5.0
+WAIT_S = 20.0
 QUIET_S = 0.03
 """After this long without a frame a tab has been told everything."""
 

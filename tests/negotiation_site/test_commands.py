@@ -600,4 +600,3 @@ def test_an_empty_folder_becomes_a_world_and_plays_the_same_in_any_process(tmp_p
         for seed in (1, 2)
     ]
     assert reports[0]["log_sha256"] == reports[1]["log_sha256"]
-    assert "There is no market 'nowhere'" in manage(tmp_path, *simulation("nowhere")).sentence
