@@ -264,8 +264,8 @@ def test_the_agents_of_the_contract_are_listed(cli):
         spec = registry.get(slug)
         assert agent["roles"] == [role.value for role in spec.roles]
         assert agent["families"] == [family.value for family in spec.families]
-        assert agent["kind"] in ("scripted", "reference", "trained")
-    assert agents["oracle"]["kind"] == "reference"
+        assert agent["kind"] == spec.kind.value
+    assert (agents["oracle"]["kind"], agents["linear"]["kind"]) == ("reference", "scripted")
 
 
 # --- Markets ----------------------------------------------------------------------------------------
