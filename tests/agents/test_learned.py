@@ -1,5 +1,6 @@
 """A trained seller on a chair: it must be the model that was trained, without torch, and always move legally."""
 
+import hashlib
 import json
 import struct
 from pathlib import Path
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from agents import registry
+from agents import registry, simulation
 from agents.base import Kind
 from agents.learned import dialogue, published
 from agents.learned.network import CheckpointError, Network, read_safetensors
@@ -217,3 +218,41 @@ def test_files_that_cannot_be_run_are_refused_with_a_sentence(checkpoint: Path, 
     weights.write_bytes(weights.read_bytes()[:20])
     with pytest.raises(CheckpointError, match="cut off"):
         Network.load(checkpoint)
+
+
+SHIPPED_CARDS = published.cards(published.SHIPPED)
+
+
+@pytest.mark.parametrize(("folder", "card"), SHIPPED_CARDS, ids=[card.slug for _, card in SHIPPED_CARDS])
+def test_a_shipped_checkpoint_is_small_and_is_the_one_on_its_card(folder: Path, card: published.Card) -> None:
+    weights = (folder / "model.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() == card.weights_sha256
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 5_000_000
+    assert registry.get(card.slug).version == card.weights_sha256[:12]
+
+
+@pytest.mark.parametrize("list_price", [3, 100, 2_500])
+def test_the_shipped_ladder_learner_beats_the_linear_ladder_at_any_price_scale(list_price: int) -> None:
+    """A visitor who sells against it in another currency or price range meets the same opponent."""
+    recipe = Recipe(
+        family=Family.MULTI_BUYER,
+        mechanism=SellerTurns(8),
+        buyers=4,
+        value_spec=priors.UniformSpec(low=0, high=list_price),
+        cost_spec=priors.ConstantSpec(value=0),
+        cost_prior=priors.ConstantSpec(value=0),
+        unit_is_money=True,
+    )
+
+    def share(slug: str) -> float:
+        found = simulation.simulate(
+            recipe=recipe,
+            pool=[],
+            seller=registry.get(slug),
+            buyers=[registry.get("threshold")],
+            episodes=150,
+            seed=11,
+        )
+        return simulation.report(found)["seller_extraction"]
+
+    assert share("ladder-learner") > share("falling-ladder") + 0.03
