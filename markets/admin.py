@@ -61,9 +61,20 @@ class CatalogueAdmin(admin.ModelAdmin):
 
 @admin.register(Product)
 class ProductAdmin(admin.ModelAdmin):
+    """Products that a market draws from do not change: its seeds would draw other scenarios."""
+
     list_display = ["title", "catalogue", "category", "list_price_cents", "lowest_price_cents", "stock"]
     list_filter = ["catalogue", "category"]
     search_fields = ["title", "sku", "text"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Product | None = None) -> bool:
+        return (obj is None or not obj.catalogue.markets.exists()) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Product | None = None) -> bool:
+        return (obj is None or not obj.catalogue.markets.exists()) and super().has_delete_permission(request, obj)
 
 
 @admin.register(Market)

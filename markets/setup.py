@@ -71,7 +71,9 @@ class Imported:
 def import_catalogue(*, name: str, rows: Iterable[ProductRow | BadRow], source: str) -> Imported:
     """Store a catalogue under the slug `name`; a product that is there already is brought up to date.
 
-    Bad rows are passed over and reported.
+    Bad rows are passed over and reported. A catalogue that a market draws from does not change, or a
+    market's seed would not give the same scenario for ever: the same rows again are welcome, others
+    raise `SetupError`.
     """
     check_slug(name, what="A catalogue's name")
     good: dict[str, ProductRow] = {}
@@ -86,6 +88,9 @@ def import_catalogue(*, name: str, rows: Iterable[ProductRow | BadRow], source: 
         raise SetupError(f"Nothing to import: no good row was found. {reasons}".strip())
     with transaction.atomic():
         catalogue, _created = Catalogue.objects.get_or_create(slug=name, defaults={"name": name, "source": source})
+        if catalogue.markets.exists():
+            _check_unchanged(catalogue, good.values())
+            return Imported(catalogue, len(good), tuple(bad))
         Product.objects.bulk_create(
             (_product(catalogue, row) for row in good.values()),
             update_conflicts=True,
@@ -102,6 +107,18 @@ def import_catalogue(*, name: str, rows: Iterable[ProductRow | BadRow], source: 
             batch_size=500,
         )
     return Imported(catalogue, len(good), tuple(bad))
+
+
+def _check_unchanged(catalogue: Catalogue, rows: Iterable[ProductRow]) -> None:
+    """Raise `SetupError` unless `rows` are what the catalogue holds."""
+    fields = [field.name for field in Product._meta.concrete_fields if field.name not in ("id", "catalogue")]
+    stored = set(catalogue.products.values_list(*fields))
+    offered = {tuple(getattr(_product(catalogue, row), field) for field in fields) for row in rows}
+    if stored != offered:
+        raise SetupError(
+            f"Markets draw from the catalogue {catalogue.slug!r}, so its products do not change; import these under "
+            "another name and make a market of it."
+        )
 
 
 def _product(catalogue: Catalogue, row: ProductRow) -> Product:

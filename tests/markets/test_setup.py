@@ -4,14 +4,10 @@ import pytest
 
 from markets import services, setup
 from markets.engine.priors import EmpiricalSpec, LowestSpec
-from markets.engine.protocol import SELLER, Role
 from markets.engine.scenarios import Alternating, RecipeError, SellerTurns, decode_recipe
 from markets.importers import ProductRow
-from markets.models import Market, Product, Room
+from markets.models import Market, Product
 from markets.setup import MarketSpec, SetupError
-from tests.markets import rooms
-from tests.markets.engine.factories import B1, bilateral
-from tests.markets.rooms import staged
 
 pytestmark = pytest.mark.django_db
 
@@ -76,18 +72,15 @@ def test_a_market_draws_from_its_category_alone(shop):
         setup.create_market(MarketSpec(slug="n", family="bilateral", catalogue=shop, category="boats"))
 
 
-def test_a_product_that_changes_does_not_change_what_is_on_a_table_already(shop):
-    game = staged(bilateral(), people=(B1,))
+def test_a_catalogue_that_a_market_draws_from_does_not_change(shop):
     market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop))
-    room = services.open_room(
-        market=market, host=game.people[B1], role=Role.BUYER, agents={SELLER: rooms.agent("linear")}
-    )
-    drawn = room.scenario
-    rows = [row(f"s{n}", lowest=9_000, title="Another desk") for n in range(11)]
-    setup.import_catalogue(name=shop, rows=rows, source="test")
-    assert Room.objects.get(pk=room.pk).scenario == drawn
-    assert "Another desk" not in drawn
-    assert Market.objects.get(slug="m").recipe == market.recipe
+    drawn = services.draw_scenario(market, seed=7)
+    same = [row(f"s{n}", lowest=4_000 + 200 * n) for n in range(11)]
+    for rows in (same[:10], [*same, row("s11")], [row(f"s{n}", lowest=9_000) for n in range(11)]):
+        with pytest.raises(SetupError, match="under another name"):
+            setup.import_catalogue(name=shop, rows=rows, source="test")
+    assert setup.import_catalogue(name=shop, rows=same, source="test").products == 11
+    assert services.draw_scenario(market, seed=7) == drawn
 
 
 def test_more_products_than_there_are_cannot_be_on_the_table(shop):
