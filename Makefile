@@ -46,7 +46,7 @@ test-browser: install-dev ## Games in Chromium against the running site; two at 
 	$(PY) -m pytest -n 2 --dist worksteal tests/browser
 
 verify-learning: $(FULL)/.installed-full ## Judge the shipped agents on fresh games; RETRAIN=1 trains them again first
-	$(PY) -m training.verify --json $(if $(RETRAIN),--retrain)
+	@$(PY) -m training.verify --json $(if $(RETRAIN),--retrain)
 
 check: lint types imports test ## Format, lint, types, import contracts, tests: before a commit
 
