@@ -149,8 +149,8 @@ def train(config: RunConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     model, tokenizer = models.load(source)
     trainer, watch, rollouts = build_trainer(config, folder, model, tokenizer)
     checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
-    if checkpoint is None:
-        (folder / "metrics.jsonl").unlink(missing_ok=True)
+    done = 0 if checkpoint is None else int(checkpoint.name.removeprefix("checkpoint-")) // config.grpo.updates
+    runs.cut(folder, after_rollout=done)
     started, cpu = time.monotonic(), time.process_time()
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     seconds = time.monotonic() - started - watch.looking_seconds

@@ -51,6 +51,12 @@ def append(path: Path, line: dict[str, Any]) -> None:
         file.write(json.dumps({"at": round(time.time(), 3), **line}) + "\n")
 
 
+def cut(path: Path, *, after_rollout: int) -> None:
+    """Forget what was measured after a rollout: a resumed run measures it again."""
+    kept = [line for line in metrics(path) if line["rollout"] <= after_rollout]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+
+
 def metrics(path: Path) -> list[dict[str, Any]]:
     """The run's metrics so far."""
     file = path / "metrics.jsonl"

@@ -106,7 +106,17 @@ def execute(*, run: Run, owner: str, pause: Callable[[float], None] = time.sleep
     config.write_text(run.config, encoding="utf-8")
     with (folder / LOG_NAME).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "training.stages", str(config), "--out", str(folder), "--resume"],
+            [
+                sys.executable,
+                "-m",
+                "training.stages",
+                str(config),
+                "--out",
+                str(folder),
+                "--resume",
+                "--watcher",
+                str(os.getpid()),
+            ],
             cwd=settings.BASE_DIR,
             env=os.environ | {"PARLEY_VAR": str(settings.VAR)},
             stdout=None if show else log,

@@ -6,7 +6,10 @@ checkpoint. What is under way stands in the folder's `stage` file. No Django.
 """
 
 import argparse
+import ctypes
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +20,7 @@ import msgspec
 from training import evaluation, grpo, runs, sft
 from training.config import RunConfig
 
+PR_SET_PDEATHSIG = 1
 LOOK_EPISODES = 4_000
 """Games of the `choose` split behind the figures of a run's page."""
 
@@ -45,13 +49,25 @@ def look(config: RunConfig, folder: Path) -> dict[str, Any]:
     }
 
 
+def die_with(watcher: int) -> None:
+    """Ask the kernel to end this process when its watcher ends, so that no run is left on a device (Linux)."""
+    if not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != watcher:
+        raise SystemExit("Whoever watched this run has ended.")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the stages of a configuration that is kept as JSON."""
     parser = argparse.ArgumentParser(prog="python -m training.stages", description=main.__doc__)
     parser.add_argument("config", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--watcher", type=int, default=None, help="process that this one must not outlive")
     asked = parser.parse_args(arguments)
+    if asked.watcher is not None:
+        die_with(asked.watcher)
     config = msgspec.json.decode(asked.config.read_bytes(), type=RunConfig)
     run(config, asked.out, resume=asked.resume)
     sys.stdout.write(json.dumps({"run": config.name, "done": True}) + "\n")

@@ -81,7 +81,7 @@ def lab_refused(var: Path, *arguments: str) -> str:
 def test_every_way_to_stop_it_ends_all_of_it_and_a_second_start_keeps_the_world(var: Path) -> None:
     lab = RunningLab(var=var)
     assert lab.status("/readyz") == 200
-    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock"}
+    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock", "trainer"}
     lab.manage("shell", "-c", "from django.contrib.auth.models import User; User.objects.create(username='kept')")
     key = (var / "secret_key").read_text()
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -127,7 +127,7 @@ def test_the_lab_stops_when_whoever_started_it_is_killed(var: Path, tmp_path: Pa
 @pytest.mark.parametrize("name", ["web", "worker", "clock", "valkey"])
 def test_a_killed_process_comes_back(lab: RunningLab, name: str) -> None:
     lab.restart(name)
-    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock"}
+    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock", "trainer"}
 
 
 def test_visitors_wait_while_the_web_process_is_started_again(lab: RunningLab) -> None:

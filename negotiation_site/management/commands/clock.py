@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from agents import turns
 from markets import services
+from training import services as training_services
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +32,11 @@ class Sweep(Protocol):
     def __call__(self, *, now: datetime) -> object: ...
 
 
-SWEEPS: dict[str, Sweep] = {"rooms": services.sweep, "agent turns": turns.sweep}
+SWEEPS: dict[str, Sweep] = {
+    "rooms": services.sweep,
+    "agent turns": turns.sweep,
+    "training runs": training_services.sweep,
+}
 
 
 class Command(BaseCommand):

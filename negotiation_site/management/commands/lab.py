@@ -33,6 +33,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from negotiation_site.stack import full_stack_missing
 from negotiation_site.supervisor import Child, Program, Supervisor, die_with_parent
 
 RUN = settings.VAR / "run"
@@ -45,6 +46,11 @@ WORKER = (
     " --without-gossip --without-mingle --without-heartbeat"
 )
 """Threads, because an agent's turn waits for a model and because one process is one SQLite writer."""
+TRAINER = (
+    "-m celery --quiet -A negotiation_site.celery worker -Q gpu -P solo -c 1"
+    " --without-gossip --without-mingle --without-heartbeat"
+)
+"""One training run at a time; the run itself is a process group of its own."""
 CLOCK = "manage.py clock"
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 FIRST_ANSWER_S = 90.0
@@ -263,19 +269,21 @@ def start_valkey(supervisor: Supervisor) -> str:
 
 
 def start_site(supervisor: Supervisor, *, listener: socket.socket, redis_url: str) -> Child:
-    """Start web, worker and clock; the web process is returned."""
+    """Start web, worker, clock and, with the full stack, the trainer; the web process is returned."""
     descriptor = listener.fileno()
     web = supervisor.start(
         site_program("web", f"{WEB} --fd {descriptor}".split(), redis_url=redis_url, pass_fds=[descriptor])
     )
     supervisor.start(site_program("worker", WORKER.split(), redis_url=redis_url))
     supervisor.start(site_program("clock", CLOCK.split(), redis_url=redis_url))
+    if not full_stack_missing():
+        supervisor.start(site_program("trainer", TRAINER.split(), redis_url=redis_url))
     return web
 
 
 def site_program(role: str, arguments: list[str], *, redis_url: str, pass_fds: Iterable[int] = ()) -> Program:
     environment = os.environ | {
-        "PARLEY_ROLE": role,
+        "PARLEY_ROLE": "worker" if role == "trainer" else role,
         "PARLEY_VAR": str(settings.VAR),
         "REDIS_URL": redis_url,
         "PYTHONUNBUFFERED": "1",
