@@ -58,6 +58,15 @@ def test_metrics_come_back_line_by_line(tmp_path: Path) -> None:
     assert [line["rollout"] for line in runs.metrics(tmp_path)] == [1, 2]
 
 
+def test_a_resumed_run_forgets_what_it_will_measure_again(tmp_path: Path) -> None:
+    for rollout in (1, 2, 3):
+        runs.append(tmp_path, {"rollout": rollout})
+    runs.cut(tmp_path, after_rollout=2)
+    assert [line["rollout"] for line in runs.metrics(tmp_path)] == [1, 2]
+    runs.cut(tmp_path, after_rollout=0)
+    assert runs.metrics(tmp_path) == []
+
+
 @pytest.mark.parametrize("file", sorted(Path("training/configs").glob("*.toml")), ids=lambda file: file.stem)
 def test_every_shipped_file_loads(file: Path) -> None:
     assert load(file).name
