@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from markets.engine import metrics, observation
 from markets.engine.protocol import Party, buyer_party, decode_log, encode
@@ -131,6 +131,8 @@ def write_jsonl(episodes: QuerySet[Episode], folder: Path) -> Written:
     the number of lines is not the number of episodes.
     """
     path, draft = folder / "episodes.jsonl", folder / ".episodes.jsonl.part"
+    newest = episodes.aggregate(newest=Max("id"))["newest"] or 0
+    episodes = episodes.filter(id__lte=newest)  # What ends meanwhile is for the next export.
     expected, count, digest = episodes.count(), 0, hashlib.sha256()
     try:
         folder.mkdir(parents=True, exist_ok=True)
