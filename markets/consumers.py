@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
 from markets import identity, room_frames, services, wire
+from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
 from markets.selectors import fresh_seat_view, seat_of
@@ -116,6 +117,8 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _tell_typing(self, frame: wire.Typing) -> None:
         buyer = _buyer_number(self.seat) if self.seat.role == "buyer" else frame.buyer or 1
+        if not 0 < buyer <= MAX_BUYERS:  # Nobody listens there, and the channel layer carries no number of any size.
+            return
         with suppress(OSError, RedisError):
             await self.channel_layer.group_send(
                 self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
@@ -133,12 +136,13 @@ class RoomConsumer(AsyncWebsocketConsumer):
                 await self._send(found)
 
     async def _heal(self) -> None:
-        while True:
-            await asyncio.sleep(HEAL_S)
-            if not await database_sync_to_async(_sits_there)(self.seat, self.scope["session"].session_key):
-                await self.close(CLOSE_STRANGER)
-                return
-            await self._send_view()
+        with suppress(OSError):  # The page has gone; the server says so when something is sent to it.
+            while True:
+                await asyncio.sleep(HEAL_S)
+                if not await database_sync_to_async(_sits_there)(self.seat, self.scope["session"].session_key):
+                    await self.close(CLOSE_STRANGER)
+                    return
+                await self._send_view()
 
     def _too_many(self) -> bool:
         now = asyncio.get_running_loop().time()

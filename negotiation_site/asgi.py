@@ -2,10 +2,12 @@
 
 import os
 from typing import Any
+from urllib.parse import urlsplit
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import re_path
 
@@ -21,12 +23,40 @@ async def no_such_socket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "websocket.close", "code": 4404})
 
 
+class OwnPagesOnly:
+    """Refuses a socket that another page opens: the rule by which forms are believed, ports included.
+
+    Cookies know no ports, so a page of another server on the same host would bring the session along.
+    """
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if _own(origin, host=headers.get(b"host", b"").decode("latin-1")):
+            await self.application(scope, receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 4403})
+
+
+def _own(origin: str, *, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+        readable = parts.hostname is not None and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    return readable and (parts.netloc.lower() == host.lower() or origin in settings.CSRF_TRUSTED_ORIGINS)
+
+
 sockets: list[Any] = [*websocket_urlpatterns]
 not_a_view: Any = no_such_socket
 sockets.append(re_path(r"", not_a_view))
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets))),
+        "websocket": OwnPagesOnly(AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets)))),
     }
 )

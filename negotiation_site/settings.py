@@ -18,6 +18,7 @@ The variables, with defaults that run on one machine with nothing set:
 No other module reads the environment for configuration. The engine and the agents' strategies take values, never this.
 """
 
+import logging
 import os
 import secrets
 from pathlib import Path
@@ -295,6 +296,14 @@ MEDIA_ROOT = VAR / "media"
 
 # Logging: one line an event, to standard error
 
+
+def without_traces_of_strangers(record: logging.LogRecord) -> bool:
+    """A request that Django refuses as suspicious (a foreign Host, a body too large) is no fault of ours: one line."""
+    if record.name.startswith("django.security."):
+        record.exc_info = None
+    return True
+
+
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
 LOGGING = {
     "version": 1,
@@ -305,7 +314,10 @@ LOGGING = {
             "datefmt": "%Y-%m-%dT%H:%M:%S",
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        "short": {"()": "django.utils.log.CallbackFilter", "callback": without_traces_of_strangers},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},

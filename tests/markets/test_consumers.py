@@ -67,6 +67,21 @@ async def test_another_sites_page_cannot_open_the_socket(two):
     assert not await Tab.address(two.room.public_id, session, origin="https://evil.example").connect()
 
 
+@pytest.mark.parametrize(
+    "origin", ["http://localhost:8001", "null", "", "http://[::1", "http://localhost:99999999", "é"]
+)
+async def test_neither_a_neighbours_port_nor_a_broken_origin_opens_the_socket(two, origin):
+    """Cookies know no ports: a page of another server on this host would act as whoever is at the browser."""
+    session = await database_sync_to_async(session_of)(two.people[B1])
+    assert not await Tab.address(two.room.public_id, session, origin=origin).connect()
+
+
+async def test_an_origin_that_forms_trust_may_open_the_socket(two, settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://localhost:8443"]
+    session = await database_sync_to_async(session_of)(two.people[B1])
+    assert await Tab.address(two.room.public_id, session, origin="https://localhost:8443").connect()
+
+
 async def test_frames_of_a_stranger_change_nothing(two):
     session = await database_sync_to_async(session_of)(None)
     tab = Tab.address(two.room.public_id, session)
@@ -478,6 +493,29 @@ async def test_a_buyer_cannot_type_in_another_buyers_name(three):
     seller, second = await Tab.open(three, SELLER), await Tab.open(three, B2)
     await second.send({"type": "typing", "buyer": 1})
     assert await seller.until("typing") == {"type": "typing", "thread": 2}
+
+
+@pytest.mark.parametrize("buyer", [10**30, 2**31, -(10**30), -1, 99])
+async def test_typing_where_nobody_is_leaves_the_page_open(three, buyer):
+    seller, first = await Tab.open(three, SELLER), await Tab.open(three, B1)
+    await seller.send({"type": "typing", "buyer": buyer})
+    assert await seller.ask({"type": "ping"}, "pong") == {"type": "pong"}
+    await first.settle()
+    assert "typing" not in {frame["type"] for frame in first.frames}
+
+
+async def test_a_heartbeat_of_a_page_that_has_gone_ends_quietly(two, monkeypatch):
+    """Otherwise every closed laptop leaves a stack trace in the log."""
+    monkeypatch.setattr(consumers, "HEAL_S", 0.01)
+    page = consumers.RoomConsumer()
+    page.seat = await database_sync_to_async(Seat.objects.get)(room=two.room, party=B1)
+    page.scope = {"session": await database_sync_to_async(session_of)(two.people[B1])}
+
+    async def gone() -> None:
+        raise OSError
+
+    monkeypatch.setattr(page, "_send_view", gone)
+    await asyncio.wait_for(page._heal(), timeout=5)
 
 
 # --- Secrecy by seat --------------------------------------------------------------------------------

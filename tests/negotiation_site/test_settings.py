@@ -134,3 +134,16 @@ def test_a_relative_folder_is_meant_from_where_the_command_was_typed(tmp_path: P
     command = [sys.executable, "-c", READ.format(name="VAR")]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == os.path.join(os.path.realpath(tmp_path), "here")
+
+
+def test_a_strangers_request_costs_the_log_one_line(tmp_path: Path) -> None:
+    """Anybody can send a foreign Host; a stack trace for each would bury what went wrong here."""
+    asks = (
+        "import django; django.setup(); from django.test import Client; "
+        "Client(raise_request_exception=False).get('/', headers={'host': 'evil.example'})"
+    )
+    done = start(asks, var=tmp_path, DJANGO_SETTINGS_MODULE="negotiation_site.settings", PARLEY_DEBUG="")
+    error = done.communicate(timeout=60)[1]
+    lines = [line for line in error.splitlines() if "evil.example" in line]
+    assert len(lines) == 1
+    assert "Traceback" not in error
