@@ -8,6 +8,7 @@ are left out unless asked for. What a person consented to is checked by whoever 
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,8 @@ def write_jsonl(episodes: QuerySet[Episode], folder: Path) -> Written:
     episodes = episodes.filter(id__lte=newest)  # What ends meanwhile is for the next export.
     expected, count, digest = episodes.count(), 0, hashlib.sha256()
     try:
+        if folder.exists() and not folder.is_dir():
+            raise ExportError(f"{str(folder)!r} is a file; name a folder to write into.")
         folder.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
             for episode in episodes.order_by("id").iterator(chunk_size=500):
@@ -149,5 +152,6 @@ def write_jsonl(episodes: QuerySet[Episode], folder: Path) -> Written:
     except OSError as error:
         raise ExportError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # There is no draft where there is no folder.
+            draft.unlink(missing_ok=True)
     return Written(path, count, digest.hexdigest())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
+from django.db.models import CharField
 
 from markets.engine import priors, scenarios
 from markets.engine.protocol import Role, encode
@@ -138,6 +139,12 @@ def _product(catalogue: Catalogue, row: ProductRow) -> Product:
 def create_market(spec: MarketSpec) -> Market:
     """Define a market. Raises `SetupError`, `SpecError` or `RecipeError` with a sentence."""
     check_slug(spec.slug, what="A market's slug")
+    for words, field, what in (
+        (spec.name, "name", "name"),
+        (spec.summary, "summary", "summary"),
+        (spec.buyer_agents, "buyer_agents", "list of buyers' agents"),
+    ):
+        _check_length(words, field=field, what=what)
     catalogue = _catalogue(spec)
     pool = _pool(catalogue, spec.category)
     recipe = make_recipe(spec, pool=pool)
@@ -224,6 +231,14 @@ def check_slug(slug: str, *, what: str) -> None:
         raise SetupError(f"{what} has letters, digits, hyphens and underscores only, not {slug!r}.") from None
     if len(slug) > 50:
         raise SetupError(f"{what} has at most 50 characters.")
+
+
+def _check_length(words: str, *, field: str, what: str) -> None:
+    """Raise `SetupError` for words too long to be stored: SQLite would take them, PostgreSQL would not."""
+    column = Market._meta.get_field(field)
+    longest = column.max_length if isinstance(column, CharField) else None
+    if longest is not None and len(words) > longest:
+        raise SetupError(f"A market's {what} has at most {longest} characters, not {len(words)}.")
 
 
 def _catalogue(spec: MarketSpec) -> Catalogue | None:

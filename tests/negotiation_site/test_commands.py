@@ -138,6 +138,9 @@ def test_without_json_people_read_words(cli, bench):
     assert "bench" in cli("list_markets").out
 
 
+NEW_MARKET = ["create_market", "--slug", "x", "--family", "bilateral", "--unit", "money", "--values", "uniform:0:100"]
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -158,6 +161,9 @@ def test_without_json_people_read_words(cli, bench):
         (["create_market", "--slug", "x", "--family", "auction", "--catalogue", "c"], "There is no family 'auction'"),
         (["create_market", "--slug", "a b", "--family", "bilateral", "--unit", "money"], "letters, digits, hyphens"),
         (["create_market", "--slug", "x" * 51, "--family", "bilateral", "--unit", "money"], "at most 50 characters"),
+        ([*NEW_MARKET, "--name", "x" * 201], "at most 200 characters, not 201"),
+        ([*NEW_MARKET, "--summary", "x" * 301], "at most 300 characters"),
+        ([*NEW_MARKET, "--buyer-agents", ",".join(["linear"] * 60)], "at most 400 characters"),
         (["create_market", "--slug", "x", "--family", "bilateral", "--catalogue", "none"], "There is no catalogue"),
         (["create_market", "--slug", "x", "--family", "bilateral"], "needs a --catalogue"),
         (["create_market", "--slug", "x", "--family", "bilateral", "--unit", "money"], "--values uniform:0:100"),
@@ -171,6 +177,8 @@ def test_without_json_people_read_words(cli, bench):
         (["export_episodes", "--format", "csv", "--out", "/tmp"], "invalid choice"),
         (["export_episodes", "--format", "jsonl", "--out", "/dev/null"], "is a file"),
         (["export_episodes", "--format", "jsonl", "--out", "/proc/nowhere"], "cannot be written"),
+        (["export_episodes", "--format", "jsonl", "--out", "/dev/null/x"], "Not a directory"),
+        (["export_episodes", "--format", "jsonl", "--out", "/tmp/" + "x" * 300], "File name too long"),
         (["export_episodes", "--format", "jsonl", "--out", "/tmp", "--market", "nowhere"], "There is no market"),
         (["list_markets", "--nonsense"], "unrecognized arguments"),
     ],

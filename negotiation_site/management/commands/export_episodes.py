@@ -25,12 +25,9 @@ class Command(ContractCommand):
 
     def run(self, **options: Any) -> dict[str, Any]:
         market = known_market(options["market"]) if options["market"] else None
-        out: Path = options["out"]
-        if out.exists() and not out.is_dir():
-            raise export.ExportError(f"{str(out)!r} is a file; name a folder to write into.")
         episodes = selectors.episodes_for_export(scope=options["consent"], market=market)
         expected = episodes.count()
-        written = export.write_jsonl(episodes, out)
+        written = export.write_jsonl(episodes, options["out"])
         return {
             "format": options["format"],
             "consent": options["consent"],
