@@ -17,7 +17,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from markets import (
     export,
@@ -156,6 +156,8 @@ def room_record(request: HttpRequest, public_id: str) -> HttpResponse:
     return response
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
 def room_join(request: HttpRequest, public_id: str, token: str) -> HttpResponse:
     """A share link. Looking at it tells what it is; taking the seat is a POST."""
     room = Room.objects.filter(public_id=public_id).select_related("market").first()

@@ -392,6 +392,17 @@ def test_a_share_link_tells_nothing_private_and_lets_one_in(waiting):
     assert waiting.fresh().status == RoomStatus.LIVE
 
 
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_a_link_knows_looking_and_taking_and_nothing_else(waiting, method):
+    assert getattr(browser(), method)(link(waiting)).status_code == 405
+    assert waiting.seat(SELLER).kind == SeatKind.OPEN
+
+
+def test_a_link_is_not_kept_by_the_browser(waiting):
+    """Going back to it would offer a seat that somebody took meanwhile."""
+    assert "no-store" in browser().get(link(waiting)).headers["Cache-Control"]
+
+
 def test_looking_at_a_link_takes_no_seat(waiting):
     browser().get(link(waiting))
     assert waiting.seat(SELLER).kind == SeatKind.OPEN
