@@ -5,9 +5,9 @@ words (`dialogue`), finding checkpoints (`published`).
 
 Contract: memoryless like every agent: the dialogue is rebuilt from the turn's observation and own
 past, and what the network remembers of a prefix is only kept to save time. Answers are limited to
-those the dialogue allows at this table (known words in order, open threads, standing bids), so a
-move can always be read; whether a policy needs that is measured in training, where nothing limits
-it. Greedy takes the likeliest answer, sampled draws at temperature 1 from the turn's own stream.
+those the dialogue allows at this table (known words in order, open threads, standing bids) and to
+prices that do not lose money, so a move can always be read and made; whether a policy needs that is
+measured in training, where nothing limits it. Greedy takes the likeliest answer, sampled draws at temperature 1 from the turn's own stream.
 """
 
 from collections import OrderedDict
@@ -20,7 +20,7 @@ from agents.learned import dialogue
 from agents.learned.dialogue import ASSISTANT, END, HIGHEST_NUMBER, SYSTEM, USER, Message
 from agents.learned.network import Array, CheckpointError, Memory, Network
 from markets.engine.observation import Observation
-from markets.engine.protocol import Action
+from markets.engine.protocol import AcceptOffer, Action
 
 KEPT_MEMORIES = 2_000
 
@@ -82,17 +82,26 @@ class Policy:
 
     def _allowed(self, observation: Observation, answer: Sequence[str]) -> Sequence[str]:
         """Words that may come next; none when the answer can only end."""
+        cost_cents = observation.products[0].reservation_value_cents
         open_threads = [thread for thread in observation.threads if thread.my_move]
-        bidding = [t for t in open_threads if any(not offer.mine for offer in t.standing)]
+        bidding = [
+            thread
+            for thread in open_threads
+            if isinstance(
+                taken := dialogue.read(observation, ("accept", dialogue.buyer_word(thread.buyer))), AcceptOffer
+            )
+            and thread.offers[taken.offer_id - 1].price_cents >= cost_cents
+        ]
         match list(answer):
             case []:
-                return ["ask", "leave", *(["accept"] if bidding else [])]
+                can_ask = dialogue.price_cents(observation, _NUMBERS[-1]) >= cost_cents
+                return [*(["ask"] if can_ask else []), "leave", *(["accept"] if bidding else [])]
             case ["ask"]:
                 return [dialogue.buyer_word(thread.buyer) for thread in open_threads]
             case ["accept"]:
                 return [dialogue.buyer_word(thread.buyer) for thread in bidding]
             case ["ask", _]:
-                return _NUMBERS
+                return [word for word in _NUMBERS if dialogue.price_cents(observation, word) >= cost_cents]
             case _:
                 return ()
 
