@@ -167,7 +167,7 @@ def detail_page(
         products_note=_products_note(market, recipe, len(pool), len(shown)),
         rules=rules(recipe),
         public=_public(recipe),
-        private=_private(),
+        private=_private(recipe),
         seats=seats,
         play_url=reverse("play", args=[market.slug]),
         person_wait_text=ngettext(
@@ -197,7 +197,7 @@ def _products_note(market: Market, recipe: Recipe, available: int, shown: int) -
         return _("An item without a name: only values and prices matter here.")
     if available <= shown:
         return ""
-    drawn = ngettext("%(count)d is drawn for each game", "%(count)d are drawn for each game", recipe.products) % {
+    drawn = ngettext("One is drawn for each game", "%(count)d are drawn for each game", recipe.products) % {
         "count": recipe.products
     }
     place = (
@@ -252,9 +252,16 @@ def _public(recipe: Recipe) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _private() -> tuple[str, ...]:
+def _private(recipe: Recipe) -> tuple[str, ...]:
+    if recipe.products > 1:
+        return (
+            _("Each buyer alone knows what each product is worth to that buyer."),
+            _("The seller alone knows what each product costs the seller."),
+        )
     return (
-        _("The buyer alone knows what the product is worth to the buyer."),
+        _("The buyer alone knows what the product is worth to the buyer.")
+        if recipe.buyers == 1
+        else _("Each buyer alone knows what the product is worth to that buyer."),
         _("The seller alone knows what it costs the seller."),
     )
 

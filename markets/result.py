@@ -156,7 +156,9 @@ def _detail(outcome: Outcome, party: Party) -> str:
     own = _own_deals(outcome, party)
     if own and len(outcome.deals) == len(own) == 1:
         return ""
-    return room_page.end_sentence(outcome.end_reason)
+    if outcome.end_reason is EndReason.DEAL and not own:
+        return _("The seller sold to somebody else. The negotiation is over.")
+    return room_page.end_sentence(outcome.end_reason, role=role_of(party))
 
 
 def _money(scenario: Scenario) -> Callable[[Cents], str]:
@@ -280,14 +282,16 @@ def _figures(scenario: Scenario, party: Party, own_cents: Cents, share: float | 
             value=money(bound.here_cents),
             out_of=_("in this game; %(average)s on average over games like it")
             % {"average": money(bound.expected_cents)},
-            note=_bound_note(bound),
+            note=_bound_note(bound, buyers=scenario.buyers),
             fraction=None if attainable <= 0 else bound.here_cents / attainable,
         ),
     ]
     return tuple(figures)
 
 
-def _bound_note(bound: bounds.Bound) -> str:
+def _bound_note(bound: bounds.Bound, *, buyers: int) -> str:
+    if bound.assumption is bounds.Assumption.THRESHOLD_SELLER and buyers == 1:
+        return _("The best rising ladder of bids, if the seller takes the first price at or above its cost.")
     notes = {
         bounds.Assumption.THRESHOLD_BUYERS: _(
             "The best falling ladder of asks, if buyers take the first price at or below their value."

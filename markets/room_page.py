@@ -445,10 +445,10 @@ def _thread_status(view: SeatView, thread: SeenThread) -> tuple[ThreadWord, str]
         text = _("You bought at %(price)s") if view.role is Role.BUYER else _("Bought at %(price)s")
         return "bought", text % {"price": price}
     if thread.status is ThreadStatus.LEFT:
-        seller_left = view.observation.end_reason is EndReason.SELLER_LEFT
-        if (view.role is Role.SELLER) is seller_left:
-            return "left", _("You left")
-        return "left", _("Left")
+        if view.observation.end_reason is EndReason.SELLER_LEFT:
+            # The log below says who left; once for each conversation is enough.
+            return "over", _("No deal")
+        return "left", _("You left") if view.role is Role.BUYER else _("Left")
     if view.ended:
         return "over", _("No deal")
     if view.status == "waiting":
@@ -591,11 +591,16 @@ def event_item(view: SeatView, event: SeenEvent, *, thread: int) -> presentation
             sentence = _("%(who)s passed.") % {"who": other}
             return _system("refused", sentence, seq=event.seq, thread=thread)
         case NegotiationEnded():
-            return _system("end", end_sentence(happened.reason), seq=event.seq, thread=thread)
+            sentence = end_sentence(happened.reason, role=view.role)
+            if happened.reason is EndReason.SELLER_LEFT:
+                sentence = _("The negotiation is over.")  # who left is the line above
+            return _system("end", sentence, seq=event.seq, thread=thread)
 
 
-def end_sentence(reason: EndReason) -> str:
-    """Why a negotiation is over, for somebody who was in it."""
+def end_sentence(reason: EndReason, *, role: Role | None = None) -> str:
+    """Why a negotiation is over, for somebody who was in it, as `role`."""
+    if reason is EndReason.SELLER_LEFT and role is Role.SELLER:
+        return _("You left. The negotiation is over.")
     return {
         EndReason.DEAL: _("Deal. The negotiation is over."),
         EndReason.SOLD_OUT: _("Everything is sold. The negotiation is over."),
