@@ -448,7 +448,10 @@
       panel.replaceChildren(made.content);
       travel(panel, before);
     }
-    if (id === "panel-card") drawPreview(previewMark);
+    if (id === "panel-card") {
+      drawPreview(previewMark);
+      closeSoldOut();
+    }
     if (asking) reopenConfirm(panel, asking);
     if (held && !panel.contains(document.activeElement)) focusAgain(panel, held);
   }
@@ -655,6 +658,21 @@
     const shape = isSeller ? '<rect class="pl-shape pl-offer" x="-6" y="-6" width="12" height="12"/>' : '<circle class="pl-shape pl-offer" r="6.75"/>';
     made.innerHTML = `<svg><g class="pl-mark pl-mark--preview pl-mark--${data.role}" data-preview-mark><svg x="${x}%" y="${Number(line.dataset.axisY)}" overflow="visible">${shape}</svg></g></svg>`;
     line.append(made.content.firstElementChild.firstElementChild);
+  }
+
+  /* What the card strikes out can no longer be offered. */
+  function closeSoldOut() {
+    for (const gone of document.querySelectorAll("#panel-card .card__product--gone")) {
+      for (const option of document.querySelectorAll(`[data-product] option[value="${gone.dataset.productCard}"]`)) {
+        option.disabled = true;
+        if (option.selected) option.selected = false;
+      }
+    }
+    for (const choice of document.querySelectorAll("select[data-product]")) {
+      if (choice.selectedOptions[0] && !choice.selectedOptions[0].disabled) continue;
+      const open = [...choice.options].find((option) => !option.disabled);
+      if (open) choice.value = open.value;
+    }
   }
 
   function showPreview(b, sentence, loss) {
@@ -1003,6 +1021,7 @@
     closeConfirm();
     document.querySelector("[data-leave-confirm]").hidden = true;
     room.classList.add("room--ended");
+    drawPreview(null);
     showConnection("ended");
     const panel = document.getElementById("panel-result");
     for (let attempt = 0; attempt < 6; attempt += 1) {
@@ -1035,6 +1054,7 @@
   if (several) setCurrent(state.current);
   if (narrow.matches && document.querySelector(".card--many")) document.querySelector("[data-card-fold]").open = false;
   showSound();
+  closeSoldOut();
   refreshComposers();
   refreshNotes();
   tick();
