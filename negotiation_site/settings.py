@@ -298,8 +298,10 @@ MEDIA_ROOT = VAR / "media"
 
 
 def without_traces_of_strangers(record: logging.LogRecord) -> bool:
-    """A request that Django refuses as suspicious (a foreign Host, a body too large) is no fault of ours: one line."""
-    if record.name.startswith("django.security."):
+    """A request that Django refuses (a foreign Host, a body too large or unreadable) is no fault of ours: one line."""
+    if record.name.startswith("django.security.") or (
+        record.name == "django.request" and record.levelno < logging.ERROR
+    ):
         record.exc_info = None
     return True
 
