@@ -489,8 +489,11 @@ def _comment(seen: observation.Observation) -> str:
         if surplus >= 0
         else _("Accepting %(price)s here would have cost you %(gain)s.")
     )
+    price = format_amount(offer.price_cents, seen.currency)
+    if len(seen.products) > 1:
+        price = _("%(price)s for %(product)s") % {"price": price, "product": seen.products[offer.product].title}
     return text % {
-        "price": format_amount(offer.price_cents, seen.currency),
+        "price": price,
         "gain": format_amount(abs(surplus), seen.currency),
     }
 
