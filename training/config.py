@@ -5,6 +5,7 @@ recipe; two runs with equal configurations and seeds are the same run.
 """
 
 import hashlib
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -121,12 +122,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
-    """Read a TOML file; `overrides` are `key.key=value` with TOML values. Raises `ConfigError`."""
+    """Read a TOML file, or a run's own JSON; `overrides` are `key.key=value` with TOML values. Raises `ConfigError`."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         apply_overrides(data, overrides)
         return msgspec.convert(data, RunConfig, strict=True)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (OSError, ValueError, msgspec.ValidationError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 

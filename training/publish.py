@@ -62,7 +62,7 @@ def publish(
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copyfile(source / name, target / name)
-    (target / RUN_FILE).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    (target / RUN_FILE).with_suffix(file.suffix).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     (target / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
     return card
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from markets import setup
 from markets.setup import MarketSpec
 from training import services
-from training.config import ConfigError
+from training.config import ConfigError, load
 from training.models import DeviceLock, Run, RunStatus
 from training.services import RunError
 
@@ -120,3 +120,9 @@ def test_a_dead_watcher_is_noticed_and_the_device_is_free_again(run: Run) -> Non
 def test_only_a_finished_run_can_be_published(run: Run) -> None:
     with pytest.raises(RunError, match="finished"):
         services.publish(run)
+
+
+def test_a_runs_own_file_is_read_back_as_the_same_configuration(run: Run, tmp_path) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(run.config, encoding="utf-8")
+    assert load(file) == services.config_of(run)
