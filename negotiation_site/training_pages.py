@@ -167,7 +167,7 @@ def _measured_figure(label: str, measured: dict[str, Any]) -> presentation.Figur
 def _share_figure(label: str, share: float, low: float, high: float) -> presentation.Figure:
     return presentation.Figure(
         label=label,
-        value=percent(share),
+        value=f"{share:.3f}",
         out_of=_("of the first best; 95%% interval %(low)s to %(high)s") % {"low": f"{low:.3f}", "high": f"{high:.3f}"},
         fraction=share,
     )

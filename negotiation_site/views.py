@@ -106,7 +106,7 @@ def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
             _("Seller"),
             _("You learn what the product costs you and try to be paid more.")
             if not several
-            else _("You learn what each product costs you and choose whom to write to."),
+            else _("You learn what you pay for what you sell, and choose whom to write to."),
         ),
     }
     return tuple(

@@ -35,5 +35,5 @@ class Command(ContractCommand):
     def describe(self, document: Any) -> str:
         return (
             f"{document['products']} products are in the catalogue {document['catalogue']!r}; "
-            f"{document['skipped']} rows were passed over."
+            f"rows passed over: {document['skipped']}."
         )
