@@ -29,6 +29,7 @@ from markets.engine.protocol import (
     IllegalAction,
     Leave,
     Party,
+    RefusalCode,
     Role,
     buyer_of,
     buyer_party,
@@ -260,7 +261,7 @@ def submit_action(
         earlier = _earlier_move(room, seat.party, client_move_id)
         if earlier is not None:
             raise _Repeated(earlier)
-        _check_person(seat, action)
+        _check_person(seat, action, now)
         events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
         if seen_seq is not None:  # After the rules, whose refusal tells more than that something happened.
             _check_fresh(fold, seat.party, action, max(0, seen_seq))
@@ -462,13 +463,18 @@ def _announce(turn_id: int) -> None:
     turn_due.send(sender=AgentTurn, turn_id=turn_id)
 
 
-def _check_person(seat: Seat, action: Action) -> None:
-    """Raise unless the person still sits there and has said who may use the game; nobody is held who wants to go."""
+def _check_person(seat: Seat, action: Action, now: datetime) -> None:
+    """Raise unless the person still sits there, in time, and has said who may use the game.
+
+    Nobody is held who wants to go. A move after the deadline is late even if no clock has looked yet.
+    """
     current = Seat.objects.get(pk=seat.pk)
     if current.kind != SeatKind.PERSON or current.participant_id != seat.participant_id:
         raise RoomError("not_seated", "You do not sit in this room any more.")
     if not current.consent_scope and not isinstance(action, Leave):
         raise RoomError("no_consent", "Choose first who may use this game.")
+    if current.deadline_at is not None and now > current.deadline_at:
+        raise IllegalAction(RefusalCode.DEADLINE_PASSED)
 
 
 def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> None:

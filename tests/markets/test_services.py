@@ -519,3 +519,9 @@ def test_presence_is_the_time_somebody_was_last_heard_of():
 def test_an_offer_beyond_what_a_column_holds_is_refused_by_the_rules_and_not_by_the_database():
     game = staged(bilateral(), people=(B1,))
     assert game.refusal(B1, MakeOffer(price_cents=10**30)) == "price_out_of_range"
+
+
+def test_a_move_after_the_deadline_is_late_even_before_a_clock_has_looked():
+    game = staged(bilateral(), people=(B1, SELLER))
+    late = after_deadline(game, B1)
+    assert game.refusal(B1, MakeOffer(price_cents=5_000), now=late) == "deadline_passed"
