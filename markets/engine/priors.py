@@ -306,7 +306,7 @@ def ladder_top(spec: ValueSpec) -> float:
 
 def _distribution(spec: ValueSpec, x: float, *, inclusive: bool) -> float:
     if isinstance(spec, LogNormalSpec):
-        return _NORMAL.cdf(math.log(x / spec.median) / spec.sigma) if x > 0 else 0.0
+        return _NORMAL.cdf((math.log(x) - math.log(spec.median)) / spec.sigma) if x > 0 else 0.0
     table = knots(spec)
     index = bisect_right(table.at, x) - 1
     if index < 0:
