@@ -6,6 +6,7 @@ traceback; anything else is a fault of ours and rises.
 """
 
 import json
+from abc import ABC, abstractmethod
 from argparse import ArgumentTypeError
 from typing import Any
 
@@ -38,7 +39,7 @@ REFUSED = (
 """Errors whose text is a sentence for whoever typed the command."""
 
 
-class ContractCommand(BaseCommand):
+class ContractCommand(BaseCommand, ABC):
     """A command with `--json`. Subclasses define `run`, which returns the document."""
 
     requires_migrations_checks = False
@@ -50,9 +51,9 @@ class ContractCommand(BaseCommand):
     def arguments(self, parser: CommandParser) -> None:
         """The command's own arguments."""
 
+    @abstractmethod
     def run(self, **options: Any) -> Any:
         """Do the work and return a document that JSON can hold."""
-        raise NotImplementedError
 
     def describe(self, document: Any) -> str:
         """The document for a person."""
