@@ -1,13 +1,23 @@
-"""Celery entry point of training: one a run, on the `gpu` queue. Delegates to `services`."""
+"""Celery entry point of training: one a run, on the `gpu` queue; and what the clock does for runs.
 
+The row of a run is the truth and a task only a nudge: a queued run is announced again every second
+until somebody has taken it, so a broker that lost it, or a command that knew no broker, loses nothing.
+"""
+
+import logging
 import os
 import secrets
 import socket
+from datetime import datetime
 
 from celery import shared_task
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
 
 from training import services
-from training.models import Run
+from training.models import DeviceLock, Run, RunStatus
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(queue="gpu")
@@ -17,3 +27,19 @@ def train(*, run_id: int) -> None:
     owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
     if services.claim(run=run, owner=owner):
         services.execute(run=run, owner=owner)
+
+
+def sweep(*, now: datetime) -> None:
+    """Fail runs whose watcher died, and announce the oldest that waits while the device is free. Idempotent."""
+    services.sweep(now)
+    waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by("id").first()
+    if waiting is not None and not DeviceLock.objects.exists():
+        announce(waiting)
+
+
+def announce(run: Run) -> None:
+    """Tell the workers. A broker that is down is no loss: the clock tells them again."""
+    try:
+        train.apply_async(kwargs={"run_id": run.pk}, retry=False, expires=5)
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("Run %s was not announced: %s", run.name, error)

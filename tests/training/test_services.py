@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from markets import setup
 from markets.setup import MarketSpec
-from training import services
+from training import services, tasks
 from training.config import ConfigError, load
 from training.models import DeviceLock, Run, RunStatus
 from training.services import RunError
@@ -126,3 +126,13 @@ def test_a_runs_own_file_is_read_back_as_the_same_configuration(run: Run, tmp_pa
     file = tmp_path / "run.json"
     file.write_text(run.config, encoding="utf-8")
     assert load(file) == services.config_of(run)
+
+
+def test_a_run_that_waits_is_announced_while_the_device_is_free(run: Run, market, monkeypatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(tasks.train, "apply_async", lambda *, kwargs, **_: told.append(kwargs["run_id"]))
+    tasks.sweep(now=timezone.now())
+    services.claim(run=run, owner="me")
+    services.create_run(name="other", preset_name="tiny", market=market)
+    tasks.sweep(now=timezone.now())
+    assert told == [run.pk]

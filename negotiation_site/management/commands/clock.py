@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from agents import turns
 from markets import services
-from training import services as training_services
+from training import tasks as training_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class Sweep(Protocol):
 SWEEPS: dict[str, Sweep] = {
     "rooms": services.sweep,
     "agent turns": turns.sweep,
-    "training runs": training_services.sweep,
+    "training runs": training_tasks.sweep,
 }
 
 

@@ -1,11 +1,12 @@
-"""Trains an agent: imitation, then reinforcement in a market's games."""
+"""Trains an agent: imitation, then reinforcement in a market's games.
+
+Without --foreground the run is written down; the clock of the running site hands it to the trainer.
+"""
 
 import os
 from typing import Any
 
 from django.core.management import CommandParser
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from markets.setup import SetupError, check_slug
 from negotiation_site.contract import ContractCommand, known_market
@@ -45,21 +46,7 @@ class Command(ContractCommand):
             if not services.claim(run=run, owner=owner):
                 raise SetupError("Another run holds the device; wait for it, or cancel it.")
             services.execute(run=run, owner=owner, show=not options["json"])
-        else:
-            _enqueue(run.pk)
         return services.report(services.known_run(run.name))
 
     def describe(self, document: Any) -> str:
         return f"Run {document['name']!r} is {document['status']}. {document['error']}".strip()
-
-
-def _enqueue(run_id: int) -> None:
-    """Tell the gpu worker. A broker that is down is said at once; the run waits in the table."""
-    from training.tasks import train
-
-    try:
-        train.apply_async(kwargs={"run_id": run_id}, retry=False)
-    except (OperationalError, RedisError, OSError) as error:
-        raise SetupError(
-            f"The run is written down, but no worker was told ({error}). Start the site, or use --foreground."
-        ) from error
