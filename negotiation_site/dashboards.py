@@ -53,6 +53,7 @@ def learning_curve(watched: Sequence[dict[str, Any]], references: dict[str, floa
             y=share,
             line={"color": REFERENCE, "width": 1, "dash": "dot"},
             annotation={"text": name, "font": {"size": 12, "color": REFERENCE}},
+            annotation_position="top left",
         )
     figure.update_layout(
         template=None,

@@ -1,5 +1,6 @@
 """Plays negotiations between agents and prints what they came to."""
 
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -9,11 +10,13 @@ from django.utils import timezone
 
 from agents import registry, simulation
 from agents.base import AgentSpec, Kind
+from agents.play import Played, Seat
+from agents.simulation import Game
 from agents.words import with_words
 from markets import episodes, services
-from markets.engine.protocol import SELLER, buyer_party
+from markets.engine.protocol import SELLER, Party, Role, buyer_party
 from markets.engine.scenarios import decode_recipe
-from markets.models import SeatKind
+from markets.models import Market, SeatKind
 from markets.setup import SetupError
 from negotiation_site.contract import ContractCommand, known_market, positive
 
@@ -37,9 +40,10 @@ class Command(ContractCommand):
         market = known_market(options["market"])
         seller = _seller(options["seller"], sampled=options["sampled"])
         buyers = [registry.get(slug.strip()) for slug in options["buyers"].split(",")]
+        recipe = decode_recipe(market.recipe)
         try:
             played = simulation.simulate(
-                recipe=decode_recipe(market.recipe),
+                recipe=recipe,
                 pool=services.market_pool(market),
                 seller=seller,
                 buyers=buyers,
@@ -48,7 +52,8 @@ class Command(ContractCommand):
                 words=with_words if options["store"] else None,
             )
             if options["store"]:
-                played = _stored(market, seller, buyers, played)
+                seats = simulation.seats_for(family=recipe.family, buyers_n=recipe.buyers, seller=seller, buyers=buyers)
+                played = _stored(market, seats, played)
             return simulation.report(played)
         except simulation.SeatError as error:
             raise SetupError(str(error)) from error
@@ -64,34 +69,26 @@ def _seller(slug: str, *, sampled: bool) -> AgentSpec:
     return registry.get(f"{slug}-sampled")
 
 
-def _stored(market: Any, seller: Any, buyers: Any, played: Any) -> Any:
+def _stored(market: Market, seats: Mapping[Party, Seat], played: Iterator[Game]) -> Iterator[Game]:
     """Pass episodes through and keep them, a batch at a time."""
-    specs = [seller, *buyers]
+    sittings = tuple(
+        episodes.Sitting(party, SeatKind.AGENT.value, seat.spec.slug, seat.spec.version)
+        for party, seat in seats.items()
+    )
     while batch := list(islice(played, BATCH)):
-        rows = []
-        for scenario, result in batch:
-            chairs = [SELLER, *(buyer_party(k) for k in range(1, scenario.buyers + 1))]
-            sitting = specs if len(specs) == len(chairs) else [seller, *buyers * scenario.buyers]
-            rows.append(
-                episodes.Simulated(
-                    scenario=scenario,
-                    log=result.log,
-                    sittings=tuple(
-                        episodes.Sitting(party, SeatKind.AGENT.value, spec.slug, spec.version)
-                        for party, spec in zip(chairs, sitting, strict=True)
-                    ),
-                    words=tuple(
-                        episodes.Words(n, _sender(result, n), action.talk, action.thought)
-                        for n, action in sorted(result.actions.items())
-                        if action.talk or action.thought
-                    ),
-                )
-            )
+        rows = [
+            episodes.Simulated(scenario=scenario, log=game.log, sittings=sittings, words=tuple(_words(game)))
+            for scenario, game in batch
+        ]
         with transaction.atomic():
             episodes.store_simulated(market, rows, now=timezone.now())
         yield from batch
 
 
-def _sender(result: Any, n: int) -> str:
-    event = result.log[n - 1].event
-    return SELLER if event.by == "seller" else buyer_party(event.buyer)
+def _words(game: Played) -> Iterator[episodes.Words]:
+    """What was said with each move."""
+    for n, action in sorted(game.actions.items()):
+        if action.talk or action.thought:
+            event: Any = game.log[n - 1].event  # A move's first event always names who made it.
+            sender = SELLER if event.by is Role.SELLER else buyer_party(event.buyer)
+            yield episodes.Words(n, sender, action.talk, action.thought)
