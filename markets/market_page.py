@@ -288,7 +288,7 @@ def join_page(seat: Seat, market: Market, *, error: str) -> JoinPage:
     titles = [product.title for product in scenario.products]
     product = titles[0]
     if len(titles) > 1:
-        product = ngettext("%(count)d product", "%(count)d products", len(titles)) % {"count": len(titles)}
+        product = room_page.shape_text(products=len(titles), buyers=scenario.buyers)
     return JoinPage(
         market_name=market.name,
         product=product,

@@ -650,6 +650,8 @@ class Waiting:
     """Epoch milliseconds at which an agent takes the seat; None when it waits for ever."""
     fills_text: str = ""
     """"An agent takes the seat in 2 minutes if nobody comes." """
+    cancel_url: str = ""
+    """Where the host posts to give the room up; empty once anybody else has sat down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -658,7 +660,7 @@ class RoomPage:
 
     public_id: str
     title: str
-    """Product name, or "12 products" in a catalogue."""
+    """Product name, or "12 products for 3 buyers" in a catalogue."""
     market_name: str
     market_url: str
     family: Literal["bilateral", "multi_buyer", "catalogue"]

@@ -174,15 +174,22 @@ def waiting(view: SeatView, *, origin: str) -> presentation.Waiting | None:
         seat_text=seat_text,
         fills_at_ms=epoch_ms(view.fills_at) if view.fills_at else None,
         fills_text=_("If nobody comes, an agent takes the seat in"),
+        cancel_url=reverse("room-cancel", args=[view.public_id]) if view.alone else "",
     )
 
 
 def title(observation: Observation) -> str:
-    """What is for sale: the product's name, or how many there are."""
+    """What is for sale: the product's name, or how many there are and for how many buyers."""
     if len(observation.products) == 1:
         return observation.products[0].title
-    count = len(observation.products)
-    return ngettext("%(count)d product", "%(count)d products", count) % {"count": count}
+    return shape_text(products=len(observation.products), buyers=observation.buyers)
+
+
+def shape_text(*, products: int, buyers: int) -> str:
+    """A table with several products, in a few words."""
+    return ngettext(
+        "%(products)d products for %(buyers)d buyer", "%(products)d products for %(buyers)d buyers", buyers
+    ) % {"products": products, "buyers": buyers}
 
 
 def opponent_text(view: SeatView) -> str:

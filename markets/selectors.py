@@ -58,6 +58,8 @@ class SeatView:
     fills_at: datetime | None
     open_token: str
     """Token of the open seat that the host may share; empty when there is none."""
+    alone: bool
+    """Whether no other person has sat down in the room."""
     market_slug: str
     market_name: str
 
@@ -127,6 +129,7 @@ def seat_view(seat: Seat) -> SeatView:
         deadline_at=seat.deadline_at,
         fills_at=room.fills_at,
         open_token=next((other.join_token for other in seats if other.kind == SeatKind.OPEN), ""),
+        alone=not any(other.kind == SeatKind.PERSON and other.pk != seat.pk for other in seats),
         market_slug=room.market.slug,
         market_name=room.market.name,
     )

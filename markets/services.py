@@ -139,16 +139,11 @@ def open_room(
     person until the market's wait is over; then their agent takes them.
     """
     now = now or timezone.now()
-    going = Seat.objects.filter(participant=host).exclude(room__status=RoomStatus.ENDED).count()
-    if going >= MAX_OPEN_ROOMS:
-        raise RoomError(
-            "too_many_rooms",
-            f"You have {going} negotiations going. Finish or leave one before you open another.",
-        )
     scenario = draw_scenario(market, secrets.randbits(63) if seed is None else seed)
     own = SELLER if role is Role.SELLER else buyer_party(1)
     parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
     with transaction.atomic():
+        _check_going(host)
         room = Room.objects.create(
             market=market,
             scenario=encode(scenario).decode(),
@@ -160,6 +155,17 @@ def open_room(
         if not for_people:
             _start(room, now)
     return room
+
+
+def _check_going(host: Participant) -> None:
+    """Raise `RoomError` where `host` has enough rooms going. Locks the host, so that requests sent together count."""
+    Participant.objects.select_for_update().filter(pk=host.pk).first()
+    going = Seat.objects.filter(participant=host).exclude(room__status=RoomStatus.ENDED).count()
+    if going >= MAX_OPEN_ROOMS:
+        raise RoomError(
+            "too_many_rooms",
+            f"You have {going} negotiations going. Finish or leave one before you open another.",
+        )
 
 
 def _new_seat(
@@ -215,13 +221,32 @@ def fill_open_seats(room: Room, *, now: datetime | None = None) -> bool:
     """Let the agents take the chairs that nobody came for. False when there is nothing to fill."""
     now = now or timezone.now()
     with transaction.atomic():
-        room = locked(room)
+        try:
+            room = locked(room)
+        except RoomError:
+            return False
         if room.status != RoomStatus.WAITING:
             return False
         Seat.objects.filter(room=room, kind=SeatKind.OPEN).update(kind=SeatKind.AGENT)
         _start(room, now)
     _publish_after_commit(room)
     return True
+
+
+def cancel_room(*, seat: Seat) -> None:
+    """Give up a room that waits, while nobody but the person on `seat` has sat down. Nothing was played, so nothing
+    stays of it. Raises `RoomError`."""
+    with transaction.atomic():
+        room = locked(seat.room)
+        if room.status != RoomStatus.WAITING:
+            raise RoomError("room_started", "The negotiation has begun; leave it instead.")
+        people = Seat.objects.filter(room=room, kind=SeatKind.PERSON)
+        if not people.filter(pk=seat.pk, participant=seat.participant_id).exists():
+            raise RoomError("not_seated", "You do not sit in this room any more.")
+        if people.exclude(pk=seat.pk).exists():
+            raise RoomError("room_shared", "Somebody else has sat down already; the room is theirs too.")
+        _publish_after_commit(room)
+        room.delete()
 
 
 def _start(room: Room, now: datetime) -> None:
@@ -378,8 +403,11 @@ class _NotOwner(Exception):
 
 
 def locked(room: Room) -> Room:
-    """The row of `room`, locked until the transaction ends."""
-    return Room.objects.select_for_update(of=("self",)).select_related("market").get(pk=room.pk)
+    """The row of `room`, locked until the transaction ends. Raises `RoomError` once its host has given it up."""
+    row = Room.objects.select_for_update(of=("self",)).select_related("market").filter(pk=room.pk).first()
+    if row is None:
+        raise RoomError("room_gone", "This room is not there any more: its host has given it up.")
+    return row
 
 
 def _change(

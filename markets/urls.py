@@ -13,6 +13,7 @@ urlpatterns = [
     path("rooms/<slug:public_id>/view.json", views.room_view, name="room-view"),
     path("rooms/<slug:public_id>/act/", views.room_act, name="room-act"),
     path("rooms/<slug:public_id>/result/", views.room_result, name="room-result"),
+    path("rooms/<slug:public_id>/cancel/", views.room_cancel, name="room-cancel"),
     path("rooms/<slug:public_id>/consent/", views.room_consent, name="room-consent"),
     path("rooms/<slug:public_id>/replay/", views.room_replay, name="room-replay"),
     path("rooms/<slug:public_id>/record.json", views.room_record, name="room-record"),

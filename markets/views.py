@@ -8,6 +8,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -94,6 +95,19 @@ def room_act(request: HttpRequest, public_id: str) -> JsonResponse:
     except RoomError as error:
         return JsonResponse(wire.error(error.code, error.sentence))
     return JsonResponse(reply or {"type": "pong"})
+
+
+@require_POST
+def room_cancel(request: HttpRequest, public_id: str) -> HttpResponse:
+    """The host gives a room up in which nobody else has sat down yet."""
+    seat = _seat(request, public_id)
+    try:
+        services.cancel_room(seat=seat)
+    except RoomError as error:
+        messages.error(request, error.sentence)
+        return redirect("room", public_id=public_id)
+    messages.info(request, _("Your seat is given up and the link leads nowhere now."))
+    return redirect("market", slug=seat.room.market.slug)
 
 
 @require_GET
@@ -188,6 +202,7 @@ def room_join(request: HttpRequest, public_id: str, token: str) -> HttpResponse:
 
 
 @require_GET
+@never_cache
 def lobby(request: HttpRequest) -> HttpResponse:
     """Seats that wait for a person."""
     participant = identity.participant_of(request.session)
@@ -276,7 +291,7 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
             share = presentation.Figure(label=_("Your share"), value=share_text, fraction=own.surplus_share)
     title = scenario.products[0].title
     if len(scenario.products) > 1:
-        title = _("%(count)d products") % {"count": len(scenario.products)}
+        title = room_page.shape_text(products=len(scenario.products), buyers=scenario.buyers)
     return presentation.HistoryRow(
         public_id=room.public_id,
         market_name=room.market.name,

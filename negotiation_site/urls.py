@@ -2,8 +2,12 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.utils.translation import gettext_lazy as _
 
 from negotiation_site import health, training_pages, views
+
+admin.site.site_header = admin.site.site_title = _("Parley administration")
+admin.site.index_title = _("Markets, games and accounts")
 
 urlpatterns = [
     path("", views.home, name="home"),

@@ -5,10 +5,11 @@ and binds nobody.
 
 Contract: the only amount a sentence may name is the price of the offer it goes with, and nothing
 in the choice depends on a private value, on other threads or on turns that the listener cannot
-count. A product is called by the start of its title.
+count. A product is called by the start of its title, one without a name "the item" or "Item B".
 """
 
 import random
+import re
 from enum import StrEnum
 
 from markets.engine.money import format_amount
@@ -21,7 +22,7 @@ from markets.engine.protocol import (
     RejectOffer,
     Role,
 )
-from markets.engine.scenarios import Alternating
+from markets.engine.scenarios import GENERIC_TITLES, Alternating
 
 MAX_NAME_CHARS = 44
 """A longer title is cut after a whole word."""
@@ -204,11 +205,20 @@ def speak(*, observation: Observation, action: Action, chance: random.Random) ->
     thread = _thread(observation, action)
     variants = SENTENCES[observation.role, situation(observation, thread, action)]
     sentence = variants[int(chance.random() * len(variants))]
-    item = short_name(observation.products[_product(observation, thread, action)].title)
+    title = observation.products[_product(observation, thread, action)].title
+    sentence = worded(sentence, title=title, alone=len(observation.products) == 1)
     if isinstance(action, MakeOffer):
-        price = format_amount(action.price_cents, observation.currency)
-        return sentence.format(item=item, price=price)
-    return sentence.format(item=item)
+        return sentence.replace("{price}", format_amount(action.price_cents, observation.currency))
+    return sentence
+
+
+def worded(sentence: str, *, title: str, alone: bool) -> str:
+    """The sentence with its product; `alone` says that there is no other on the table."""
+    if title not in GENERIC_TITLES:
+        return sentence.replace("{item}", short_name(title))
+    if alone:
+        return sentence.replace("{item}", "item")
+    return re.sub(r"(?:\b[Tt]he )?\{item\}", title, sentence)
 
 
 def situation(observation: Observation, thread: SeenThread | None, action: Action) -> Situation:

@@ -28,7 +28,9 @@
   document.addEventListener("DOMContentLoaded", () => {
     const button = document.querySelector("[data-theme-button]");
     if (button) {
-      const show = () => button.setAttribute("aria-pressed", String(isDark()));
+      // It says what pressing it does.
+      const text = button.querySelector("[data-theme-text]");
+      const show = () => { text.textContent = isDark() ? button.dataset.light : button.dataset.dark; };
       show();
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
       button.addEventListener("click", () => {

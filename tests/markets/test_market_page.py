@@ -47,7 +47,7 @@ def test_an_item_without_a_catalogue_is_explained():
     assert page.products_note == "An item without a name: only values and prices matter here."
 
 
-@pytest.mark.parametrize(("scenario", "product"), [(bilateral(), "Thing 0"), (catalogue(), "2 products")])
+@pytest.mark.parametrize(("scenario", "product"), [(bilateral(), "Thing 0"), (catalogue(), "2 products for 2 buyers")])
 def test_a_share_link_says_which_seat_and_what_is_on_the_table(scenario, product):
     host = B1 if scenario.buyers == 1 else SELLER
     other = SELLER if host == B1 else B1

@@ -27,6 +27,32 @@ def test_a_double_click_that_reaches_two_processes_is_one_move_and_both_are_told
     assert game.kinds == ["message_sent"] * 3
 
 
+def test_rooms_asked_for_together_count_together(monkeypatch):
+    monkeypatch.setattr(services, "MAX_OPEN_ROOMS", 2)
+    host, market = rooms.person(), rooms.market("bilateral")
+
+    def open_one() -> Room:
+        return services.open_room(
+            market=market, host=host, role=Role.BUYER, agents={SELLER: rooms.agent("linear")}, seed=1
+        )
+
+    results = together(*[open_one] * 5)
+    assert sorted(type(result).__name__ for result in results) == ["Room"] * 2 + ["RoomError"] * 3, results
+    assert Room.objects.count() == 2
+
+
+def test_a_room_that_is_given_up_while_somebody_sits_down_has_one_outcome():
+    game = staged(bilateral(), people=(B1, SELLER), start=False)
+    host, token, guest = game.seat(B1), game.seat(SELLER).join_token, rooms.person()
+    results = together(
+        lambda: services.cancel_room(seat=host),
+        lambda: services.join_room(room=game.room, token=token, participant=guest),
+    )
+    refused = [result for result in results if isinstance(result, RoomError)]
+    assert len(refused) == 1
+    assert Room.objects.filter(status=RoomStatus.LIVE).count() == (0 if refused[0].code == "room_gone" else 1)
+
+
 def test_a_double_click_on_a_last_word_is_one_end():
     game = staged(bilateral(), people=(B1, SELLER))
     results = together(*[lambda: game.act(B1, LEAVE, move="bye")] * 3)

@@ -14,6 +14,7 @@ from markets.engine.protocol import SELLER
 from markets.engine.scenarios import OpeningBid
 from markets.models import Episode, Participant, Room, RoomEvent, RoomStatus, Seat, SeatKind
 from markets.presentation import CONSENT_VERSION
+from markets.services import RoomError
 from tests.markets import rooms
 from tests.markets.engine.factories import B1, B2, LEAVE, accept, bilateral, catalogue, multi_buyer, offer, say
 from tests.markets.rooms import Game, staged
@@ -443,6 +444,39 @@ def test_a_wrong_token_leads_nowhere(waiting, token):
     assert client.get(at(waiting, f"join/{token}/")).status_code == 404
     assert client.post(at(waiting, f"join/{token}/")).status_code == 404
     assert waiting.seat(SELLER).kind == SeatKind.OPEN
+
+
+def test_a_host_gives_a_room_up_that_nobody_has_joined(waiting):
+    host, address = browser(waiting.people[B1]), link(waiting)
+    assert at(waiting, "cancel/") in page(host, at(waiting))
+    assert host.get(at(waiting, "cancel/")).status_code == 405
+    response = host.post(at(waiting, "cancel/"), follow=True)
+    assert "Your seat is given up" in response.content.decode()
+    assert faults(response.content.decode()) == []
+    assert not Room.objects.exists()
+    page(browser(), address, status=404)
+    page(host, at(waiting), status=404)
+    assert services.fill_open_seats(waiting.room) is False
+
+
+def test_nobody_but_the_host_gives_a_room_up(waiting):
+    for client in (browser(), browser(rooms.person())):
+        assert client.post(at(waiting, "cancel/")).status_code == 404
+    assert Room.objects.count() == 1
+
+
+def test_a_room_that_others_sit_in_is_not_given_up(live):
+    seat = live.seat(B1)
+    response = browser(live.people[B1]).post(at(live, "cancel/"), follow=True)
+    assert "leave it instead" in response.content.decode()
+    assert Room.objects.filter(pk=live.room.pk).exists()
+    Room.objects.filter(pk=live.room.pk).update(status=RoomStatus.WAITING)
+    with pytest.raises(RoomError, match="Somebody else has sat down"):
+        services.cancel_room(seat=seat)
+
+
+def test_the_lobby_is_never_kept_by_a_browser(waiting):
+    assert "no-store" in browser().get("/lobby/").headers["Cache-Control"]
 
 
 def test_the_lobby_lists_who_waits_and_for_how_long(waiting):

@@ -9,6 +9,7 @@ import pytest
 from agents import registry
 from agents.base import Kind
 from agents.play import turn_for
+from agents.scripted import talk
 from agents.scripted.talk import MAX_NAME_CHARS, SENTENCES, Situation, short_name, situation, speak
 from agents.simulation import simulate
 from agents.words import with_words
@@ -105,6 +106,18 @@ def test_the_sentence_fits_the_move(role: Role, before: list, action: object, ex
     talk = speak(observation=seen, action=action, chance=random.Random(1))
     price = format_amount(action.price_cents, "USD") if isinstance(action, MakeOffer) else ""
     assert talk in {sentence.format(item="Thing 0", price=price) for sentence in SENTENCES[role, expected]}
+
+
+@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("kind", list(Situation))
+def test_goods_without_a_name_are_no_the_item_a(role: Role, kind: Situation) -> None:
+    one = talk.worded("I like the {item}. The {item}!", title="Item A", alone=True)
+    assert one == "I like the item. The item!"
+    for sentence in SENTENCES[role, kind]:
+        several = talk.worded(sentence, title="Item B", alone=False).format(price="$1")
+        assert not re.search(r"[Tt]he [Ii]tem", several)
+        assert several.count("Item B") == sentence.count("{item}")
+        assert talk.worded(sentence, title="Desk lamp", alone=False).count("Desk lamp") == sentence.count("{item}")
 
 
 def test_a_buyer_who_opens_says_so() -> None:
