@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from markets.engine import metrics
+from markets.engine import figures, metrics
 from markets.engine.metrics import Outcome
 from markets.engine.protocol import (
     PROTOCOL_VERSION,
@@ -32,6 +32,7 @@ from markets.models import (
     EpisodeSource,
     EpisodeText,
     Market,
+    RecordChange,
     Room,
     Seat,
     SeatKind,
@@ -86,7 +87,7 @@ def record_room(room: Room, fold: Fold, *, seats: Mapping[Party, Seat], now: dat
         now=now,
     )
     episode.room = room
-    rows = _seat_rows(episode, scenario, sittings, result)
+    rows = _seat_rows(episode, scenario, fold.log, sittings, result)
     for row in rows:
         seat = seats[row.party]
         row.participant_id = seat.participant_id
@@ -125,7 +126,7 @@ def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime
             now=now,
         )
         episodes.append(episode)
-        seats.extend(_seat_rows(episode, played.scenario, played.sittings, result))
+        seats.extend(_seat_rows(episode, played.scenario, played.log, played.sittings, result))
         texts.extend(
             EpisodeText(episode=episode, n=words.n, party=words.party, talk=words.talk, thought=words.thought)
             for words in played.words
@@ -142,6 +143,16 @@ def record_sha256(*, protocol_version: str, scenario: str, sittings: Sequence[Si
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def scenario_key(scenario: str) -> int:
+    """A number that equal scenarios share and others do not: 63 bits of the hash of its canonical JSON."""
+    return int.from_bytes(hashlib.sha256(scenario.encode()).digest()[:8], "big") >> 1
+
+
+def note_change(numbers: Iterable[int]) -> None:
+    """Tell whoever keeps copies that these episodes (by primary key) changed or went."""
+    RecordChange.objects.bulk_create(RecordChange(episode_number=number) for number in numbers)
+
+
 def verify(episode: Episode) -> bool:
     """Whether the stored record is what was written: its hash fits and its log replays to its figures."""
     seats = list(episode.seats.all())
@@ -155,9 +166,17 @@ def verify(episode: Episode) -> bool:
     if expected != episode.record_sha256:
         return False
     scenario = decode_scenario(episode.scenario)
-    result = metrics.outcome(scenario, decode_log(episode.log))
-    return all(getattr(episode, name) == value for name, value in _figures(result).items()) and all(
-        (seat.surplus_cents, seat.surplus_share) == seat_result(scenario, result, seat.party) for seat in seats
+    log = decode_log(episode.log)
+    result = metrics.outcome(scenario, log)
+    styles = figures.of_seats(scenario, log, result)
+    return (
+        episode.scenario_key == scenario_key(episode.scenario)
+        and all(getattr(episode, name) == value for name, value in _figures(result).items())
+        and all(
+            (seat.surplus_cents, seat.surplus_share) == seat_result(scenario, result, seat.party)
+            and seat.figures == encode(styles[seat.party]).decode()
+            for seat in seats
+        )
     )
 
 
@@ -188,6 +207,7 @@ def _episode(
         currency=scenario.currency,
         protocol_version=PROTOCOL_VERSION,
         scenario=scenario_text,
+        scenario_key=scenario_key(scenario_text),
         log=log_text,
         record_sha256=record_sha256(
             protocol_version=PROTOCOL_VERSION,
@@ -220,7 +240,14 @@ def _figures(result: Outcome) -> dict[str, Any]:
     }
 
 
-def _seat_rows(episode: Episode, scenario: Scenario, sittings: Sequence[Sitting], result: Outcome) -> list[EpisodeSeat]:
+def _seat_rows(
+    episode: Episode,
+    scenario: Scenario,
+    log: Sequence[LogEntry],
+    sittings: Sequence[Sitting],
+    result: Outcome,
+) -> list[EpisodeSeat]:
+    styles = figures.of_seats(scenario, log, result)
     return [
         EpisodeSeat(
             episode=episode,
@@ -231,6 +258,7 @@ def _seat_rows(episode: Episode, scenario: Scenario, sittings: Sequence[Sitting]
             agent_version=sitting.agent_version,
             surplus_cents=surplus_cents,
             surplus_share=share,
+            figures=encode(styles[sitting.party]).decode(),
         )
         for sitting in sittings
         for surplus_cents, share in (seat_result(scenario, result, sitting.party),)

@@ -312,6 +312,8 @@ class Episode(models.Model):
     currency = models.CharField(max_length=3)
     protocol_version = models.CharField(max_length=20)
     scenario = models.TextField()
+    scenario_key = models.BigIntegerField(default=0)
+    """A number that equal scenarios share (`episodes.scenario_key`): what comparisons pair on."""
     log = models.TextField()
     """Canonical JSON of the economic event log."""
     record_sha256 = models.CharField(max_length=64)
@@ -361,6 +363,8 @@ class EpisodeSeat(models.Model):
     surplus_cents = models.BigIntegerField()
     surplus_share = models.FloatField(null=True, blank=True)
     """Own surplus / what could be shared; 0 without a deal, None where nothing could."""
+    figures = models.TextField(default="")
+    """Canonical JSON of `engine.figures.SeatFigures`: how this seat negotiated, from the log alone."""
 
     class Meta:
         ordering = ["episode", "id"]
@@ -388,3 +392,20 @@ class EpisodeText(models.Model):
 
     def __str__(self) -> str:
         return f"{self.episode_id} #{self.n}"
+
+
+class RecordChange(models.Model):
+    """A stored episode whose consent or people changed after it was written, or that was deleted.
+
+    Append-only. Whoever keeps a copy of episodes (`negotiation_site.leaderboard_facts`) reads those
+    after its last one and looks at the named episodes again.
+    """
+
+    episode_number = models.BigIntegerField()
+    """Primary key of the episode, which may be gone."""
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return str(self.episode_number)
