@@ -6,6 +6,7 @@ one under its slug is refused.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, get_args
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
@@ -14,7 +15,7 @@ from django.db.models import CharField
 
 from markets.engine import priors, scenarios
 from markets.engine.protocol import Role, encode
-from markets.engine.scenarios import Alternating, Family, Recipe, SellerTurns
+from markets.engine.scenarios import Family, Mechanism, Recipe, SellerTurns
 from markets.importers import BadRow, ProductRow
 from markets.models import Catalogue, Market, Product
 
@@ -24,6 +25,13 @@ COST_QUANTILES = 21
 DEFAULT_BUYERS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 3, Family.CATALOGUE: 3}
 DEFAULT_PRODUCTS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 1, Family.CATALOGUE: 3}
 DEFAULT_TURNS = {Family.BILATERAL: 6, Family.MULTI_BUYER: 8, Family.CATALOGUE: 12}
+DEFAULT_MECHANISM = {
+    Family.BILATERAL: "alternating",
+    Family.MULTI_BUYER: "seller_turns",
+    Family.CATALOGUE: "seller_turns",
+}
+MECHANISMS: dict[str, Any] = {kind.__struct_config__.tag: kind for kind in get_args(Mechanism)}
+"""The engine's mechanisms by name; which family is played by which, the engine says."""
 DEFAULT_VALUES = {
     Family.BILATERAL: "uniform:0.6:1.2",
     Family.MULTI_BUYER: "bands",
@@ -41,6 +49,8 @@ class MarketSpec:
 
     slug: str
     family: str
+    mechanism: str = ""
+    """Empty takes the family's usual one."""
     catalogue: str | None = None
     name: str = ""
     summary: str = ""
@@ -55,6 +65,12 @@ class MarketSpec:
     unit: str = "list"
     opener: Role = Role.SELLER
     regulated: tuple[Role, ...] = ()
+    currency: str = "USD"
+    opening_bids: tuple[float, float] | None = (0.25, 0.30)
+    """Range of the buyers' opening bids as a share of the list price; None for no openings."""
+    malformed_ends: bool = True
+    cost_told: str = ""
+    """What everybody is told about the cost, as a value spec; empty tells its true distribution."""
     seller_agent: str = "linear"
     buyer_agents: str = "linear"
     listed: bool = True
@@ -191,11 +207,11 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         cost_prior: priors.ValueSpec = _lowest_prior(pool, unit_is_money=unit_is_money)
     else:
         cost_prior = cost_spec
+    if spec.cost_told:
+        cost_prior = priors.parse_value_spec(spec.cost_told)
     return Recipe(
         family=family,
-        mechanism=Alternating(rounds=turns, opener=spec.opener)
-        if family is Family.BILATERAL
-        else SellerTurns(turns=turns),
+        mechanism=_mechanism(spec.mechanism or DEFAULT_MECHANISM[family], turns=turns, opener=spec.opener),
         buyers=DEFAULT_BUYERS[family] if spec.buyers is None else spec.buyers,
         products=DEFAULT_PRODUCTS[family] if spec.products is None else spec.products,
         stock=spec.stock,
@@ -204,8 +220,21 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         cost_prior=cost_prior,
         rho=spec.rho,
         unit_is_money=unit_is_money,
+        currency=spec.currency,
         regulated=spec.regulated,
+        malformed_ends=spec.malformed_ends,
+        opening_bid_share=spec.opening_bids,
     )
+
+
+def _mechanism(name: str, *, turns: int, opener: Role) -> Mechanism:
+    """A mechanism by name, with what it has of a length and an opener. Raises `SetupError`."""
+    kind = MECHANISMS.get(name)
+    if kind is None:
+        raise SetupError(f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
+    said = {"rounds": turns, "turns": turns, "opener": opener}
+    mechanism: Mechanism = kind(**{field: said[field] for field in kind.__struct_fields__ if field in said})
+    return mechanism
 
 
 def family_named(name: str) -> Family:
@@ -220,7 +249,7 @@ def family_named(name: str) -> Family:
 def turns_of(recipe: Recipe) -> int:
     """Rounds of an alternating market, messages of the seller otherwise."""
     mechanism = recipe.mechanism
-    return mechanism.rounds if isinstance(mechanism, Alternating) else mechanism.turns
+    return mechanism.turns if isinstance(mechanism, SellerTurns) else mechanism.rounds
 
 
 def check_slug(slug: str, *, what: str) -> None:
@@ -300,4 +329,4 @@ def _lowest_prior(pool: list[Product], *, unit_is_money: bool) -> priors.Empiric
 
 
 def _mechanism_name(recipe: Recipe) -> str:
-    return "alternating" if isinstance(recipe.mechanism, Alternating) else "seller_turns"
+    return str(type(recipe.mechanism).__struct_config__.tag)
