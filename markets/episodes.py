@@ -6,7 +6,7 @@ identity, log), so erasing words or people leaves it valid; `verify` checks it a
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,13 @@ from markets.engine import figures, metrics
 from markets.engine.metrics import Outcome
 from markets.engine.protocol import (
     PROTOCOL_VERSION,
+    SELLER,
+    Action,
     LogEntry,
     Party,
     Role,
     buyer_of,
+    buyer_party,
     decode_log,
     encode,
     role_of,
@@ -109,11 +112,27 @@ def record_room(room: Room, fold: Fold, *, seats: Mapping[Party, Seat], now: dat
     return episode
 
 
-def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime) -> None:
-    """Write many simulated negotiations at once. Inside the caller's transaction."""
-    episodes: list[Episode] = []
-    seats: list[EpisodeSeat] = []
-    texts: list[EpisodeText] = []
+def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime) -> list[Episode]:
+    """Write many simulated negotiations at once, in the order given. Inside the caller's transaction."""
+    return insert(simulated_rows(market, batch, now=now))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Episodes that are ready to be written, made outside the transaction that writes them."""
+
+    episodes: list[Episode]
+    seats: list[EpisodeSeat]
+    texts: list[EpisodeText]
+
+
+def simulated_rows(market: Market, batch: Sequence[Simulated], *, now: datetime) -> Rows:
+    """What `store_simulated` writes, worked out without touching the database.
+
+    A scenario that several negotiations of the batch share (the same object) is encoded once.
+    """
+    rows = Rows([], [], [])
+    texts: dict[int, str] = {}
     for played in batch:
         result = metrics.outcome(played.scenario, played.log)
         episode = _episode(
@@ -124,16 +143,32 @@ def store_simulated(market: Market, batch: Sequence[Simulated], *, now: datetime
             sittings=played.sittings,
             result=result,
             now=now,
+            texts=texts,
         )
-        episodes.append(episode)
-        seats.extend(_seat_rows(episode, played.scenario, played.log, played.sittings, result))
-        texts.extend(
+        rows.episodes.append(episode)
+        rows.seats.extend(_seat_rows(episode, played.scenario, played.log, played.sittings, result))
+        rows.texts.extend(
             EpisodeText(episode=episode, n=words.n, party=words.party, talk=words.talk, thought=words.thought)
             for words in played.words
         )
-    Episode.objects.bulk_create(episodes)
-    EpisodeSeat.objects.bulk_create(seats, batch_size=2000)
-    EpisodeText.objects.bulk_create(texts, batch_size=2000)
+    return rows
+
+
+def insert(rows: Rows) -> list[Episode]:
+    """Write prepared rows. Inside the caller's transaction, which this keeps as short as it can."""
+    stored = Episode.objects.bulk_create(rows.episodes)
+    EpisodeSeat.objects.bulk_create(rows.seats, batch_size=2000)
+    EpisodeText.objects.bulk_create(rows.texts, batch_size=2000)
+    return stored
+
+
+def words_of(log: Sequence[LogEntry], actions: Mapping[int, Action]) -> Iterator[Words]:
+    """What was said and thought with each move; `actions` are by the number of their first event."""
+    for n, action in sorted(actions.items()):
+        if action.talk or action.thought:
+            event: Any = log[n - 1].event  # A move's first event always names who made it.
+            sender = SELLER if event.by is Role.SELLER else buyer_party(event.buyer)
+            yield Words(n, sender, action.talk, action.thought)
 
 
 def record_sha256(*, protocol_version: str, scenario: str, sittings: Sequence[Sitting], log: str) -> str:
@@ -197,8 +232,15 @@ def _episode(
     sittings: Sequence[Sitting],
     result: Outcome,
     now: datetime,
+    texts: dict[int, str] | None = None,
 ) -> Episode:
-    scenario_text, log_text = encode(scenario).decode(), encode(log).decode()
+    """`texts` keeps the JSON of scenarios by identity, for batches that outlive it."""
+    scenario_text = None if texts is None else texts.get(id(scenario))
+    if scenario_text is None:
+        scenario_text = encode(scenario).decode()
+        if texts is not None:
+            texts[id(scenario)] = scenario_text
+    log_text = encode(log).decode()
     return Episode(
         source=source,
         market=market,

@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from agents import registry, simulation
 from agents.base import AgentSpec, Kind
-from agents.play import Played, Seat
+from agents.play import Seat
 from agents.simulation import Game
 from agents.words import with_words
 from markets import episodes, services
-from markets.engine.protocol import SELLER, Party, Role, buyer_party
+from markets.engine.protocol import Party
 from markets.engine.scenarios import decode_recipe
 from markets.models import Market, SeatKind
 from markets.setup import SetupError
@@ -77,18 +77,14 @@ def _stored(market: Market, seats: Mapping[Party, Seat], played: Iterator[Game])
     )
     while batch := list(islice(played, BATCH)):
         rows = [
-            episodes.Simulated(scenario=scenario, log=game.log, sittings=sittings, words=tuple(_words(game)))
+            episodes.Simulated(
+                scenario=scenario,
+                log=game.log,
+                sittings=sittings,
+                words=tuple(episodes.words_of(game.log, game.actions)),
+            )
             for scenario, game in batch
         ]
         with transaction.atomic():
             episodes.store_simulated(market, rows, now=timezone.now())
         yield from batch
-
-
-def _words(game: Played) -> Iterator[episodes.Words]:
-    """What was said with each move."""
-    for n, action in sorted(game.actions.items()):
-        if action.talk or action.thought:
-            event: Any = game.log[n - 1].event  # A move's first event always names who made it.
-            sender = SELLER if event.by is Role.SELLER else buyer_party(event.buyer)
-            yield episodes.Words(n, sender, action.talk, action.thought)
