@@ -22,6 +22,9 @@ that buyer j refused, S(u) = P(V_j < u_j for all j) and S_0 = 1, a sequence earn
 S is a mixture of independent cases: one for independent values, the nodes of the common factor
 for correlated ones (`priors.factor_nodes`), and for bands the coefficient of a polynomial, taken
 exactly by a discrete Fourier transform instead of up to 34,650 ways of dealing bands to buyers.
+A hidden common factor is averaged over `priors.FACTOR_CELLS` equal parts of its interval, inside
+each of which every buyer's factor is taken to be independent: shares of the first best come out
+within 1e-5 of ten times as many parts (bands under U[.6, 1.6], N = 2 and 3).
 """
 
 from __future__ import annotations
@@ -211,6 +214,76 @@ class _MirroredLogNormalCurve:
         return self._curve.score_slope(self.top - x)
 
 
+class _FactorCurve:
+    """One buyer's distribution function under a hidden common factor, whatever the factor is."""
+
+    def __init__(self, spec: priors.FactorSpec) -> None:
+        import numpy as np
+
+        self._edges = _FactorEdges(spec, cells=1)
+        low, high = priors.low(spec), priors.high(spec)
+        self.kinks = np.array([low, high])
+        self.unit = high - low
+        self.panels = np.linspace(low, high, 65)
+
+    def below(self, x: Array) -> Array:
+        return self._edges.below(x).mean(axis=(1, 2))
+
+    def density(self, x: Array) -> Array:
+        return self._edges.density(x).mean(axis=(1, 2))
+
+    def score(self, x: Array) -> Array:
+        raise NotImplementedError("Values under a common factor have no correlation beside it.")
+
+    def score_slope(self, x: Array) -> Array:
+        raise NotImplementedError("Values under a common factor have no correlation beside it.")
+
+
+class _FactorEdges:
+    """P(F Y < x) for F uniform on each of `cells` parts of its interval and Y uniform on each band.
+
+    The mean over F of P(Y < x / F), in closed form: smooth in x, so that it can be climbed.
+    """
+
+    def __init__(self, spec: priors.FactorSpec, *, cells: int) -> None:
+        import numpy as np
+
+        bands = spec.base.bands if isinstance(spec.base, priors.BandsSpec) else ((spec.base.low, spec.base.high),)
+        self._start, self._end = np.array(bands).T[:, None, None, :]
+        cuts = np.linspace(spec.factor.low, spec.factor.high, cells + 1)
+        self._from, self._to = cuts[:-1, None], cuts[1:, None]
+
+    def below(self, x: Array) -> Array:
+        """(x, cell, band)."""
+        import numpy as np
+
+        covered, reached = self._stretch(x)
+        at = x[:, None, None]
+        partly = at * np.log(reached / covered) - self._start * (reached - covered)
+        width = self._end - self._start
+        inside = np.divide(partly, width, out=np.zeros_like(partly), where=width > 0)
+        return (covered - self._from + inside) / (self._to - self._from)
+
+    def density(self, x: Array) -> Array:
+        """Derivative of `below` by x; (x, cell, band)."""
+        import numpy as np
+
+        covered, reached = self._stretch(x)
+        width = self._end - self._start
+        at = np.broadcast_to(x[:, None, None] / np.maximum(self._end, 1e-300), covered.shape)
+        jump = np.where((self._from < at) & (at < self._to), 1 / self._end, 0.0)
+        inside = np.divide(np.log(reached / covered), width, out=jump, where=width > 0)
+        return inside / (self._to - self._from)
+
+    def _stretch(self, x: Array) -> tuple[Array, Array]:
+        """The factors below which every Y gives less than x, and those above which none does."""
+        import numpy as np
+
+        at = np.maximum(x, 0.0)[:, None, None]
+        covered = np.clip(at / self._end, self._from, self._to)
+        return covered, np.clip(at / np.maximum(self._start, 1e-300), self._from, self._to)
+
+
 class _Joint:
     """P(V_1 < u_1, …, V_N < u_N) as Re sum over m of w_m * product over j of F_m(u_j)."""
 
@@ -297,11 +370,36 @@ class _Joint:
         return (values * widths[..., None]).sum(axis=1)
 
 
+class _FactorJoint(_Joint):
+    """The joint prior under a hidden common factor: for each part of its interval the cases of the base."""
+
+    def __init__(self, spec: priors.FactorSpec, *, buyers: int) -> None:
+        import numpy as np
+
+        cells = priors.FACTOR_CELLS
+        self._edges = _FactorEdges(spec, cells=cells)
+        self._dealt = np.ones((1, 1))
+        weights = np.ones(1)
+        if isinstance(spec.base, priors.BandsSpec):
+            self._dealt, weights = _dealing_nodes(bands=len(spec.base.bands), buyers=buyers)
+        super().__init__([_FactorCurve(spec)], buyers=buyers, kinked=True, weights=np.tile(weights / cells, cells))
+
+    def below(self, x: Array) -> Array:
+        return (self._edges.below(x) @ self._dealt).reshape(len(x), -1)
+
+    def density(self, x: Array) -> Array:
+        return (self._edges.density(x) @ self._dealt).reshape(len(x), -1)
+
+
 @lru_cache(maxsize=256)
 def _joint(spec: priors.ValueSpec, rho: float, buyers: int) -> _Joint:
     import numpy as np
 
     kinked = not isinstance(spec, priors.UniformSpec | priors.LogNormalSpec)
+    if isinstance(spec, priors.FactorSpec):
+        if rho:
+            raise ValueError("Values under a common factor have no correlation rho beside it.")
+        return _FactorJoint(spec, buyers=buyers) if buyers > 1 else _Joint([_FactorCurve(spec)], buyers=1, kinked=True)
     if isinstance(spec, priors.BandsSpec) and buyers > 1:
         curves = [_curve(priors.EmpiricalSpec(quantiles=band)) for band in spec.bands]
         mix, weights = _dealing_nodes(bands=len(spec.bands), buyers=buyers)
@@ -596,9 +694,10 @@ def _grid(game: _Game) -> Array:
     """Falling points down to the cost, the kinks among them."""
     import numpy as np
 
-    edges = game.joint.kinks if game.joint.kinked else game.joint.panels
-    grid = _subdivide(edges, max(2, min(24 if game.joint.kinked else 240, 240 // len(edges))))
-    return np.unique(np.append(grid[grid > game.cost], max(game.cost, game.joint.low)))[::-1]
+    joint = game.joint
+    edges = joint.kinks if joint.kinked and len(joint.kinks) > 2 else joint.panels
+    grid = _subdivide(edges, max(2, min(24 if joint.kinked else 240, 240 // len(edges))))
+    return np.unique(np.append(grid[grid > game.cost], max(game.cost, joint.low)))[::-1]
 
 
 def _climb(game: _Game, prices: Array) -> Array:
@@ -830,7 +929,7 @@ def _neighbours(spec: priors.ValueSpec, at: float) -> tuple[float, float]:
     step = (priors.ladder_top(spec) - start) / COST_STEPS or 1.0
     steps = math.floor((at - start) / step)
     low, high = max(0.0, start + step * steps), start + step * (steps + 1)
-    if not isinstance(spec, priors.LogNormalSpec):
+    if not isinstance(spec, priors.LogNormalSpec | priors.FactorSpec):
         kinks = priors.knots(spec).at
         following = bisect_right(kinks, at)
         low = max([low, *kinks[max(following - 1, 0) : following]])

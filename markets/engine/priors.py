@@ -1,8 +1,10 @@
 """What is publicly known about private values: distributions, samples and joint priors.
 
 Here: the specs a market is written in (`bands`, `uniform:LO:HI`, `lognormal:MEDIAN:SIGMA`,
-`constant:X`, and `lowest` for costs), their text form, their distribution functions, the
-sampler that turns a spec into cents, and the joint prior of several buyers as a mixture.
+`constant:X`, a hidden common factor as in `bands*uniform:0.6:1.6`, and `lowest` for costs), the
+rules that read a product's own price history (`highest:0.8`, `range:0.4:0.1`, `lowest:0.6:0.9`),
+their text form, their distribution functions, the sampler that turns a spec into cents, and the
+joint prior of several buyers as a mixture.
 Not here: what a seller should do about it (`optimum`), or which spec a market uses (`scenarios`).
 
 Contract: every number in a spec is a multiple of a *scale in cents*: a product's list price, or
@@ -100,6 +102,25 @@ class ConstantSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         _check_multiple(self.value)
 
 
+class FactorSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="factor"):
+    """`base` times a number that is drawn once a negotiation, the same for every buyer and product.
+
+    The factor is hidden: everybody knows its distribution and nobody its value, so that the buyers'
+    replies tell about one another and no fixed sequence of prices fits. Bands under a factor of
+    U[.6, 1.6] are the variant of the multi-buyer game that a constant price does not solve.
+    """
+
+    base: BandsSpec | UniformSpec
+    factor: UniformSpec
+
+    def __post_init__(self) -> None:
+        if self.factor.low <= 0:
+            raise SpecError(f"The common factor must be above 0, not from {self.factor.low!r} up.")
+        if min(end for _, end in _pieces(self.base)) <= 0:
+            raise SpecError("A band that is 0 stays 0 under every factor.")
+        _check_multiple(_pieces(self.base)[-1][1] * self.factor.high)
+
+
 class EmpiricalSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="empirical"):
     """A distribution counted on data, such as lowest price / list price over a catalogue."""
 
@@ -122,13 +143,66 @@ class LowestSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
 
-ValueSpec = BandsSpec | UniformSpec | LogNormalSpec | ConstantSpec | EmpiricalSpec
+class HighestSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="highest"):
+    """A value of `share` x max(highest price, list price) of the product itself (arXiv 2604.09855: 0.8).
+
+    It is looked up and has no distribution of its own; what a seller may believe about it is an
+    `EmpiricalSpec` over the catalogue.
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        _check_share(self.share)
+
+
+class RangeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="range"):
+    """Values uniform on [`low` x L, H + `high` x (H - L)], L and H the product's lowest and highest price.
+
+    arXiv 2604.16472 draws with `low` .4 and `high` .1. With one product on the table the interval
+    itself is public; with several only the spread over the catalogue is.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_share(self.low)
+        if not 0 <= self.high <= MAX_SHARE or self.low >= 1:
+            raise SpecError(
+                f"A range goes from below the lowest price (a share below 1) to above the highest, not {self!r}."
+            )
+
+
+class LowestRangeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="lowest_range"):
+    """Costs uniform on [`low` x L, `high` x L], L the product's own lowest price.
+
+    arXiv 2604.16472 draws with .6 and .9. Public as for `RangeSpec`.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        _check_share(self.low)
+        _check_share(self.high)
+        if self.low >= self.high:
+            raise SpecError(f"The low end {self.low!r} must be below the high end {self.high!r}.")
+
+
+ValueSpec = BandsSpec | UniformSpec | LogNormalSpec | ConstantSpec | EmpiricalSpec | FactorSpec
 """Anything with a distribution: buyers' values, and the public prior of a cost."""
+
+ValueRule = ValueSpec | HighestSpec | RangeSpec
+"""What a market draws buyers' values by: a distribution, or a rule that reads the product's prices."""
 
 PiecewiseSpec = BandsSpec | UniformSpec | ConstantSpec | EmpiricalSpec
 """Those whose distribution function is linear between breakpoints, jumps allowed."""
 
-CostSpec = LowestSpec | UniformSpec | ConstantSpec | EmpiricalSpec
+CostSpec = LowestSpec | LowestRangeSpec | UniformSpec | ConstantSpec | EmpiricalSpec
+
+MAX_SHARE = 10.0
+"""Largest multiple of a product's own prices that a rule may hold."""
 
 
 def _check_multiple(number: float) -> None:
@@ -136,10 +210,16 @@ def _check_multiple(number: float) -> None:
         raise SpecError(f"Numbers must lie between 0 and {MAX_MULTIPLE:.0f}, not {number!r}.")
 
 
+def _check_share(number: float) -> None:
+    if not (math.isfinite(number) and 0 < number <= MAX_SHARE):
+        raise SpecError(f"A share of a price lies above 0 and at most at {MAX_SHARE:.0f}, not {number!r}.")
+
+
 # Text form -------------------------------------------------------------------------------------
 
-_VALUE_FORMS = "bands, uniform:LO:HI, lognormal:MEDIAN:SIGMA or constant:X"
-_COST_FORMS = "lowest, uniform:LO:HI or constant:X"
+_VALUE_FORMS = "bands, uniform:LO:HI, lognormal:MEDIAN:SIGMA, constant:X or bands*uniform:LO:HI"
+_RULE_FORMS = f"{_VALUE_FORMS}, highest:SHARE or range:LO:HI"
+_COST_FORMS = "lowest, lowest:LO:HI, uniform:LO:HI or constant:X"
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{0,20})?|\.[0-9]{1,20}")
 _MAX_SPEC_CHARS = 2_000
 
@@ -147,9 +227,12 @@ _MAX_SPEC_CHARS = 2_000
 def parse_value_spec(text: str) -> ValueSpec:
     """Read a value spec: `bands`, `uniform:LO:HI`, `lognormal:MEDIAN:SIGMA`, `constant:X`.
 
-    Also read, because `format_spec` writes them: `bands:LO:HI:LO:HI…` for other than the usual
-    bands and `empirical:Q:Q…`. Raises `SpecError` with a sentence for anything else.
+    Also read: `BASE*uniform:LO:HI` for a hidden common factor on bands or a uniform spec,
+    `bands:LO:HI:LO:HI…` for other than the usual bands and `empirical:Q:Q…`. Raises `SpecError`
+    with a sentence for anything else.
     """
+    if "*" in text:
+        return _parse_factor(text)
     name, numbers = _split(text, forms=_VALUE_FORMS)
     try:
         match name, numbers:
@@ -168,15 +251,38 @@ def parse_value_spec(text: str) -> ValueSpec:
     return spec
 
 
+def parse_value_rule(text: str) -> ValueRule:
+    """Read what a market draws values by: a value spec, or `highest:SHARE` or `range:LO:HI`.
+
+    Raises `SpecError` with a sentence for anything else.
+    """
+    name = text.strip().partition(":")[0].strip()
+    if name not in ("highest", "range"):
+        return parse_value_spec(text)
+    _, numbers = _split(text, forms=_RULE_FORMS)
+    try:
+        match name, numbers:
+            case "highest", [share]:
+                return HighestSpec(share=share)
+            case "range", [low, high]:
+                return RangeSpec(low=low, high=high)
+    except SpecError as error:
+        raise SpecError(f"{_shown(text)} is not a rule for values. {error}") from None
+    raise SpecError(f"{_shown(text)} is not a rule for values; write {_RULE_FORMS}.")
+
+
 def parse_cost_spec(text: str) -> CostSpec:
-    """Read a cost spec: `lowest`, `uniform:LO:HI`, `constant:X` (and `empirical:Q:Q…`).
+    """Read a cost spec: `lowest`, `lowest:LO:HI`, `uniform:LO:HI`, `constant:X` (and `empirical:Q:Q…`).
 
     Raises `SpecError` with a sentence for anything else.
     """
     name, numbers = _split(text, forms=_COST_FORMS)
-    if name == "lowest" and not numbers:
-        return LowestSpec()
     try:
+        match name, numbers:
+            case "lowest", []:
+                return LowestSpec()
+            case "lowest", [low, high]:
+                return LowestRangeSpec(low=low, high=high)
         spec = _parse_shared(name, numbers)
     except SpecError as error:
         raise SpecError(f"{_shown(text)} is not a cost spec. {error}") from None
@@ -185,8 +291,8 @@ def parse_cost_spec(text: str) -> CostSpec:
     return spec
 
 
-def format_spec(spec: ValueSpec | CostSpec) -> str:
-    """The text that `parse_value_spec` or `parse_cost_spec` reads back as an equal spec."""
+def format_spec(spec: ValueRule | CostSpec) -> str:
+    """The text that `parse_value_rule` or `parse_cost_spec` reads back as an equal spec."""
     match spec:
         case BandsSpec():
             if spec == BandsSpec():
@@ -200,8 +306,30 @@ def format_spec(spec: ValueSpec | CostSpec) -> str:
             return f"constant:{_plain(spec.value)}"
         case EmpiricalSpec():
             return ":".join(["empirical", *(_plain(value) for value in spec.quantiles)])
+        case FactorSpec():
+            return f"{format_spec(spec.base)}*{format_spec(spec.factor)}"
+        case HighestSpec():
+            return f"highest:{_plain(spec.share)}"
+        case RangeSpec():
+            return f"range:{_plain(spec.low)}:{_plain(spec.high)}"
         case LowestSpec():
             return "lowest"
+        case LowestRangeSpec():
+            return f"lowest:{_plain(spec.low)}:{_plain(spec.high)}"
+
+
+def _parse_factor(text: str) -> FactorSpec:
+    base, _, factor = text.partition("*")
+    try:
+        match parse_value_spec(base), parse_value_spec(factor):
+            case (BandsSpec() | UniformSpec() as inner, UniformSpec() as outer):
+                return FactorSpec(base=inner, factor=outer)
+    except SpecError as error:
+        raise SpecError(f"{_shown(text)} is not a value spec. {error}") from None
+    raise SpecError(
+        f"{_shown(text)} is not a value spec: a common factor is uniform and stands behind bands or a uniform "
+        "spec, as in bands*uniform:0.6:1.6."
+    )
 
 
 def _parse_shared(name: str, numbers: list[float]) -> UniformSpec | ConstantSpec | EmpiricalSpec | None:
@@ -278,6 +406,8 @@ def quantile(spec: ValueSpec, u: float) -> float:
         if u == 0:
             return 0.0
         return math.inf if u == 1 else spec.median * math.exp(spec.sigma * _NORMAL.inv_cdf(u))
+    if isinstance(spec, FactorSpec):
+        return _factor_quantile(spec, u)
     table = knots(spec)
     index = bisect_left(table.upto, u)
     if index == 0 or u > table.below[index]:
@@ -307,6 +437,8 @@ def ladder_top(spec: ValueSpec) -> float:
 def _distribution(spec: ValueSpec, x: float, *, inclusive: bool) -> float:
     if isinstance(spec, LogNormalSpec):
         return _NORMAL.cdf((math.log(x) - math.log(spec.median)) / spec.sigma) if x > 0 else 0.0
+    if isinstance(spec, FactorSpec):
+        return _mean(_factor_share(piece, spec.factor, x) for piece in _pieces(spec.base))
     table = knots(spec)
     index = bisect_right(table.at, x) - 1
     if index < 0:
@@ -339,6 +471,34 @@ def _piece_share(piece: tuple[float, float], x: float, *, inclusive: bool) -> fl
     return 1.0 if x >= end else (x - start) / (end - start)
 
 
+def _factor_share(piece: tuple[float, float], factor: UniformSpec, x: float) -> float:
+    """P(F Y <= x) for Y uniform on `piece` and F uniform: the mean over F of P(Y <= x / F), in closed form."""
+    start, end = piece
+    if x <= start * factor.low:
+        return 0.0
+    if x >= end * factor.high:
+        return 1.0
+    from_, to = factor.low, factor.high
+    covered = min(max(x / end, from_), to)
+    reached = to if start == 0 else min(max(x / start, from_), to)
+    partly = (
+        (x * math.log(reached / covered) - start * (reached - covered)) / (end - start) if reached > covered else 0.0
+    )
+    return min(max((covered - from_ + partly) / (to - from_), 0.0), 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _factor_quantile(spec: FactorSpec, u: float) -> float:
+    """By bisection, to the last digit: the distribution function has no inverse in closed form."""
+    pieces = _pieces(spec.base)
+    left, right = pieces[0][0] * spec.factor.low, pieces[-1][1] * spec.factor.high
+    if u in (0, 1):
+        return right if u else left
+    while (middle := (left + right) / 2) not in (left, right):
+        left, right = (left, middle) if cdf(spec, middle) >= u else (middle, right)
+    return right
+
+
 def _mean(shares: Iterable[float]) -> float:
     listed = list(shares)
     return math.fsum(listed) / len(listed)
@@ -360,9 +520,28 @@ def bands_by_rank(*, bands: int, buyers: int) -> tuple[int, ...]:
     return tuple(bands - 1 - (buyers - 1 - rank) * bands // buyers for rank in range(buyers))
 
 
+def drawn_spec(
+    rule: ValueRule | CostSpec, *, list_price: float, lowest_price: float, highest_price: float
+) -> ValueSpec:
+    """The distribution that `rule` draws from for one product; prices in multiples of the scale."""
+    match rule:
+        case HighestSpec():
+            return ConstantSpec(value=rule.share * max(highest_price, list_price))
+        case RangeSpec():
+            return UniformSpec(
+                low=rule.low * lowest_price, high=highest_price + rule.high * (highest_price - lowest_price)
+            )
+        case LowestSpec():
+            return ConstantSpec(value=lowest_price)
+        case LowestRangeSpec():
+            return UniformSpec(low=rule.low * lowest_price, high=rule.high * lowest_price)
+        case _:
+            return rule
+
+
 def sample_values(
     *,
-    spec: ValueSpec,
+    spec: ValueSpec | tuple[ValueSpec, ...],
     rho: float,
     buyers: int,
     scales_cents: tuple[int, ...],
@@ -371,6 +550,7 @@ def sample_values(
 ) -> tuple[tuple[int, ...], ...]:
     """Draw values in cents, one row per buyer and one column per product.
 
+    `spec` may be a spec per product, none of them bands or with a common factor.
     Normal scores have correlation `rho` in [0, 1] (a one-factor Gaussian copula) across the
     buyers of one product (`within="buyers"`), or across the products of one buyer
     (`within="products"`). Bands are dealt per product by the rank of the scores and the place
@@ -390,10 +570,16 @@ def sample_values(
         ]
         for buyer in range(buyers)
     ]
-    if isinstance(spec, BandsSpec):
-        multiples = _deal_bands(spec, scores, rng)
+    base, factor = spec, 1.0
+    if isinstance(spec, FactorSpec):
+        base, factor = spec.base, spec.factor.low + (spec.factor.high - spec.factor.low) * rng.random()
+    if isinstance(base, BandsSpec):
+        multiples = _deal_bands(base, scores, rng)
     else:
-        multiples = [[_at_score(spec, score) for score in row] for row in scores]
+        specs = base if isinstance(base, tuple) else (base,) * products
+        multiples = [[_at_score(each, score) for each, score in zip(specs, row, strict=True)] for row in scores]
+    if factor != 1.0:
+        multiples = [[factor * multiple for multiple in row] for row in multiples]
     return tuple(
         tuple(_cents(multiple, scale) for multiple, scale in zip(row, scales_cents, strict=True)) for row in multiples
     )
@@ -463,9 +649,16 @@ def components(*, spec: ValueSpec, rho: float, buyers: int) -> tuple[Component, 
 
     Independent values are one component, correlated ones a component per node of the common
     factor (`factor_nodes`), bands one per distinct way of dealing them: 6 for three buyers, 560
-    for eight, 34,650 for twelve. It matches `sample_values(within="buyers")`, and for
-    `within="products"` each product's column at rho 0.
+    for eight, 34,650 for twelve; under a hidden common factor as many for each of
+    `common_factors`. It matches `sample_values(within="buyers")`, and for `within="products"`
+    each product's column at rho 0.
     """
+    if isinstance(spec, FactorSpec):
+        return tuple(
+            msgspec.structs.replace(part, weight=part.weight / FACTOR_CELLS)
+            for factor in common_factors(spec)
+            for part in components(spec=_scaled(spec.base, factor), rho=0.0, buyers=buyers)
+        )
     if isinstance(spec, BandsSpec):
         return _dealings(spec, buyers)
     if rho == 0 or buyers == 1:
@@ -474,6 +667,22 @@ def components(*, spec: ValueSpec, rho: float, buyers: int) -> tuple[Component, 
         Component(weight=weight, marginals=(Marginal(spec=spec, factor=node, rho=rho),) * buyers)
         for node, weight in factor_nodes(rho)
     )
+
+
+FACTOR_CELLS = 48
+"""Equal parts that the interval of a hidden common factor is cut into where it is averaged over."""
+
+
+def common_factors(spec: FactorSpec) -> tuple[float, ...]:
+    """Equally likely values that stand for the hidden factor: the middles of `FACTOR_CELLS` equal parts."""
+    low, width = spec.factor.low, spec.factor.high - spec.factor.low
+    return tuple(low + width * (cell + 0.5) / FACTOR_CELLS for cell in range(FACTOR_CELLS))
+
+
+def _scaled(base: BandsSpec | UniformSpec, factor: float) -> BandsSpec | UniformSpec:
+    if isinstance(base, UniformSpec):
+        return UniformSpec(low=base.low * factor, high=base.high * factor)
+    return BandsSpec(bands=tuple((start * factor, end * factor) for start, end in base.bands))
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,7 @@ from markets.engine import optimum, priors
 U = priors.UniformSpec(low=0, high=1)
 LN = priors.LogNormalSpec(median=100, sigma=0.5)
 BANDS = priors.BandsSpec()
+FACTOR = priors.FactorSpec(base=BANDS, factor=priors.UniformSpec(low=0.6, high=1.6))
 
 edges = st.integers(min_value=0, max_value=2000).map(lambda number: number / 1000)
 specs = st.one_of(
@@ -240,6 +241,9 @@ def test_a_sequence_is_worth_what_the_mixture_of_cases_says(data, spec, rho, buy
         (BANDS, 0.0, 4, 0.3),
         (BANDS, 0.0, 1, 0.3),
         (priors.EmpiricalSpec(quantiles=(0.3, 0.3, 0.7, 1.5)), 0.4, 3, 0.2),
+        (FACTOR, 0.0, 3, 0.5),
+        (FACTOR, 0.0, 1, 0.5),
+        (priors.FactorSpec(base=U, factor=priors.UniformSpec(low=0.5, high=2)), 0.0, 2, 0.1),
     ],
 )
 def test_played_out_games_agree_with_the_figures(spec, rho, buyers, cost):
@@ -250,6 +254,27 @@ def test_played_out_games_agree_with_the_figures(spec, rho, buyers, cost):
         sample = [game[place] for game in played]
         error = statistics.stdev(sample) / math.sqrt(len(sample))
         assert statistics.fmean(sample) == pytest.approx(figure, abs=4 * error + 1e-6)
+
+
+@pytest.mark.parametrize("buyers", [1, 3])
+def test_a_ladder_under_a_common_factor_beats_every_simpler_one_and_what_a_random_search_finds(buyers):
+    game = {"spec": FACTOR, "rho": 0.0, "buyers": buyers, "cost": 0.5}
+    best = optimum.optimal_ladder(turns=6, **game)
+    rivals = [optimum.linear_ladder(turns=6, **game), optimum.one_pass(**game), optimum.single_price(**game)]
+    assert max(rival.revenue for rival in rivals) < best.revenue
+    rng = random.Random(5)
+    prices, value = list(rivals[0].prices), rivals[0].revenue
+    for _ in range(400):
+        tried = [max(0.5, price + rng.gauss(0, 0.1) * (rng.random() < 0.3)) for price in prices]
+        found = optimum.evaluate(prices=tried, order=best.order, **game)[0]
+        if found > value:
+            prices, value = tried, found
+    assert value <= best.revenue + 1e-6
+
+
+def test_a_common_factor_has_no_correlation_beside_it():
+    with pytest.raises(ValueError, match="no correlation rho beside it"):
+        optimum.optimal_ladder(spec=FACTOR, rho=0.3, buyers=2, turns=3, cost=0.5)
 
 
 def play(ladder, spec, rho, buyers, cost, rng):

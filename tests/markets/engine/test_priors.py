@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -28,10 +29,19 @@ value_specs = st.one_of(
     .filter(lambda values: len(values) % 2 == 0)
     .map(sorted)
     .map(lambda values: priors.BandsSpec(bands=tuple(zip(values[::2], values[1::2], strict=True)))),
+    st.builds(
+        lambda base, factor: priors.FactorSpec(
+            base=priors.UniformSpec(low=base[0], high=base[1]),
+            factor=priors.UniformSpec(low=factor[0] + 0.1, high=factor[1] + 0.1),
+        ),
+        uniforms,
+        uniforms,
+    ),
 )
 shares = st.floats(min_value=0, max_value=1)
 BANDS = priors.BandsSpec()
 UNIFORM = priors.UniformSpec(low=0, high=1)
+FACTOR = priors.FactorSpec(base=BANDS, factor=priors.UniformSpec(low=0.6, high=1.6))
 
 
 def draw(spec, *, seed, rho=0.0, buyers=3, scales=(10_000,), within="buyers"):
@@ -53,6 +63,11 @@ def draw(spec, *, seed, rho=0.0, buyers=3, scales=(10_000,), within="buyers"):
         ("constant:1", priors.ConstantSpec(value=1)),
         ("bands:0.1:0.2:0.3:0.3", priors.BandsSpec(bands=((0.1, 0.2), (0.3, 0.3)))),
         ("empirical:0.5:0.7:0.9", priors.EmpiricalSpec(quantiles=(0.5, 0.7, 0.9))),
+        ("bands*uniform:0.6:1.6", FACTOR),
+        (
+            "uniform:0:1 * uniform:.5:2",
+            priors.FactorSpec(base=UNIFORM, factor=priors.UniformSpec(low=0.5, high=2)),
+        ),
     ],
 )
 def test_a_value_spec_is_read_from_its_text(text, spec):
@@ -63,6 +78,7 @@ def test_a_value_spec_is_read_from_its_text(text, spec):
     ("text", "spec"),
     [
         ("lowest", priors.LowestSpec()),
+        ("lowest:0.6:0.9", priors.LowestRangeSpec(low=0.6, high=0.9)),
         ("uniform:0:1", UNIFORM),
         ("constant:0", priors.ConstantSpec(value=0)),
     ],
@@ -70,6 +86,35 @@ def test_a_value_spec_is_read_from_its_text(text, spec):
 def test_a_cost_spec_is_read_from_its_text(text, spec):
     assert priors.parse_cost_spec(text) == spec
     assert priors.format_spec(spec) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("highest:0.8", priors.HighestSpec(share=0.8)),
+        ("range:0.4:0.1", priors.RangeSpec(low=0.4, high=0.1)),
+        ("bands*uniform:0.6:1.6", FACTOR),
+    ],
+)
+def test_a_rule_for_values_is_read_from_its_text(text, rule):
+    assert priors.parse_value_rule(text) == rule
+    assert priors.format_spec(rule) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["highest", "highest:0", "highest:11", "highest:1:2", "range:0.4", "range:0:0.1", "range:1:0", "lowest:1"]
+)
+def test_a_bad_rule_for_values_is_refused_with_a_sentence_that_shows_it(text):
+    with pytest.raises(priors.SpecError, match=re.escape(repr(text)[:8])) as refusal:
+        priors.parse_value_rule(text)
+    assert str(refusal.value).endswith(".")
+
+
+@pytest.mark.parametrize("text", ["lowest:1", "lowest:0.9:0.6", "lowest:0:1", "lowest:1:20", "highest:0.8"])
+def test_a_bad_cost_is_refused_with_a_sentence_that_shows_it(text):
+    with pytest.raises(priors.SpecError, match=re.escape(repr(text)[:8])) as refusal:
+        priors.parse_cost_spec(text)
+    assert str(refusal.value).endswith(".")
 
 
 @given(spec=value_specs)
@@ -85,6 +130,8 @@ def test_the_text_of_a_spec_reads_back_as_the_same_spec(spec):
         *["uniform:0:inf", "uniform:0:1e3", "uniform:0:999999999", "uniform:0:1\n2", "constant", "constant:-1"],
         *["constant:x", "constant:1_0", "constant:٣", "lowest", "lowest:1", "empirical:1", "empirical:2:1"],
         *["lognormal:1", "lognormal:0:1", "lognormal:1:0", "lognormal:1:-1", "lognormal:1:99"],
+        *["bands*", "bands*2", "bands*uniform:0:1", "bands*constant:1", "lognormal:1:1*uniform:1:2"],
+        *["bands*uniform:1:2*uniform:1:2", "bands:0:0:1:2*uniform:1:2", "uniform:0:99999999*uniform:1:2"],
     ],
 )
 def test_a_bad_value_spec_is_refused_with_a_sentence_that_shows_it(text):
@@ -96,7 +143,7 @@ def test_a_bad_value_spec_is_refused_with_a_sentence_that_shows_it(text):
 
 
 def test_a_cost_cannot_have_bands():
-    with pytest.raises(priors.SpecError, match="write lowest, uniform:LO:HI or constant:X"):
+    with pytest.raises(priors.SpecError, match="write lowest, lowest:LO:HI, uniform:LO:HI or constant:X"):
         priors.parse_cost_spec("bands")
 
 
@@ -220,12 +267,49 @@ def test_rho_is_the_correlation_of_the_scores_on_the_axis_it_is_named_for(within
     assert correlation(logs[0], across) == pytest.approx(0, abs=0.06)
 
 
-@pytest.mark.parametrize("spec", [UNIFORM, BANDS, priors.EmpiricalSpec(quantiles=(0.2, 0.3, 0.9))])
+@pytest.mark.parametrize("spec", [UNIFORM, BANDS, priors.EmpiricalSpec(quantiles=(0.2, 0.3, 0.9)), FACTOR])
 @pytest.mark.parametrize("rho", [0.0, 0.7])
 def test_every_buyer_alone_has_the_distribution_of_the_spec(spec, rho):
     values = sorted(draw(spec, seed=seed, rho=rho)[1][0] / 10_000 for seed in range(3000))
     worst = max(abs(priors.cdf(spec, value) - (rank + 0.5) / len(values)) for rank, value in enumerate(values))
     assert worst < 0.035
+
+
+def test_a_common_factor_moves_the_bands_of_all_buyers_and_products_alike():
+    """Otherwise a reply of one buyer would tell nothing about the others, and a constant would win again."""
+    for seed in range(30):
+        values = draw(FACTOR, seed=seed, scales=(10**6, 2 * 10**6), within="products")
+        plain = draw(BANDS, seed=seed, scales=(10**6, 2 * 10**6), within="products")
+        tops = [max(row[product] for row in values) / scale for product, scale in ((0, 10**6), (1, 2 * 10**6))]
+        assert all(0.6 * 1.0 <= top <= 1.6 * 1.15 for top in tops)
+        assert tops[0] / tops[1] == pytest.approx(1, abs=0.15), "both stand in the top band times one factor"
+        assert plain != values
+
+
+@pytest.mark.parametrize(
+    ("rule", "spec"),
+    [
+        (priors.HighestSpec(share=0.8), priors.ConstantSpec(value=0.8 * 1.5)),
+        (priors.RangeSpec(low=0.4, high=0.1), priors.UniformSpec(low=0.4 * 0.5, high=1.5 + 0.1 * 1.0)),
+        (priors.LowestSpec(), priors.ConstantSpec(value=0.5)),
+        (priors.LowestRangeSpec(low=0.6, high=0.9), priors.UniformSpec(low=0.6 * 0.5, high=0.9 * 0.5)),
+        (BANDS, BANDS),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_a_rule_reads_the_products_own_prices(rule, spec):
+    assert priors.drawn_spec(rule, list_price=1.0, lowest_price=0.5, highest_price=1.5) == spec
+
+
+def test_a_products_list_price_counts_where_it_is_above_its_highest():
+    spec = priors.drawn_spec(priors.HighestSpec(share=0.8), list_price=2.0, lowest_price=0.5, highest_price=1.5)
+    assert spec == priors.ConstantSpec(value=1.6)
+
+
+def test_each_product_may_have_a_spec_of_its_own():
+    specs = (priors.UniformSpec(low=0, high=1), priors.ConstantSpec(value=3))
+    values = draw(specs, seed=1, scales=(100, 100), within="products")
+    assert all(row[1] == 300 and row[0] <= 100 for row in values)
 
 
 def test_a_value_of_nothing_is_one_cent_so_that_a_price_can_be_named():
@@ -268,6 +352,14 @@ def test_the_mixture_of_the_components_is_the_prior_of_each_buyer(spec, rho, buy
 def test_bands_are_dealt_in_as_many_ways_as_there_are():
     counts = {buyers: len(priors.components(spec=BANDS, rho=0.4, buyers=buyers)) for buyers in (1, 2, 3, 4, 6, 8)}
     assert counts == {1: 3, 2: 2, 3: 6, 4: 12, 6: 90, 8: 560}
+
+
+def test_the_cases_of_a_common_factor_average_to_the_prior_of_each_buyer():
+    parts = priors.components(spec=FACTOR, rho=0.0, buyers=3)
+    assert len(parts) == 6 * priors.FACTOR_CELLS
+    for x in (0.3, 0.5, 0.75, 1.0, 1.3, 1.8):
+        mixed = math.fsum(part.weight * part.marginals[1].cdf(x) for part in parts)
+        assert mixed == pytest.approx(priors.cdf(FACTOR, x), abs=2e-3)
 
 
 def test_components_agree_with_samples_of_correlated_buyers():
