@@ -15,9 +15,11 @@ from markets.models import (
     Market,
     Participant,
     Product,
+    RecordChange,
     Room,
     RoomEvent,
     Seat,
+    SignUp,
     Utterance,
 )
 
@@ -78,16 +80,12 @@ class ProductAdmin(admin.ModelAdmin):
 
 
 @admin.register(Market)
-class MarketAdmin(admin.ModelAdmin):
-    """A version's rules are fixed; name, summary, waits and listing may change."""
+class MarketAdmin(ReadOnly):
+    """A version does not change: the builder makes new ones, and retires."""
 
-    list_display = ["slug", "version", "name", "family", "catalogue", "is_listed"]
+    list_display = ["slug", "version", "name", "family", "catalogue", "is_listed", "retired_at"]
     list_filter = ["family", "is_listed", "catalogue"]
     search_fields = ["slug", "name", "summary"]
-    readonly_fields = ["slug", "version", "family", "mechanism", "catalogue", "category", "recipe"]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
 
 class SeatInline(ReadOnlyInline):
@@ -138,7 +136,7 @@ class AgentTurnAdmin(ReadOnly):
 
 @admin.register(Participant)
 class ParticipantAdmin(ReadOnly):
-    list_display = ["pseudonym", "created_at", "games"]
+    list_display = ["pseudonym", "account", "created_at", "games"]
     search_fields = ["pseudonym"]
 
     @admin.display(description="games")
@@ -181,3 +179,13 @@ class EpisodeSeatAdmin(ReadOnly):
 class EpisodeTextAdmin(ReadOnly):
     list_display = ["episode", "n", "party", "talk"]
     search_fields = ["episode__public_id", "talk"]
+
+
+@admin.register(SignUp)
+class SignUpAdmin(ReadOnly):
+    list_display = ["address_digest", "at"]
+
+
+@admin.register(RecordChange)
+class RecordChangeAdmin(ReadOnly):
+    list_display = ["id", "episode_number"]

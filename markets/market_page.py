@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from markets import presentation, priors_text, room_page, selectors, services
+from markets import presentation, priors_text, recipe_text, room_page, selectors, services
 from markets.engine.money import format_amount
 from markets.engine.protocol import Role
 from markets.engine.scenarios import (
@@ -131,7 +132,8 @@ def market_card(market: Market, *, played: str = "") -> presentation.MarketCard:
         name=market.name,
         family=recipe.family.value,
         family_text=family_text(recipe.family),
-        summary=market.summary,
+        summary=market.summary
+        or recipe_text.summary(recipe, goods=recipe_text.goods(market.catalogue, market.category)),
         url=reverse("market", args=[market.slug]),
         products_text=ngettext("%(count)d product", "%(count)d products", recipe.products) % {"count": recipe.products},
         buyers_text=ngettext("%(count)d buyer", "%(count)d buyers", recipe.buyers) % {"count": recipe.buyers},
@@ -170,6 +172,10 @@ def detail_page(
         private=_private(recipe),
         seats=seats,
         play_url=reverse("play", args=[market.slug]),
+        retired_text=""
+        if market.retired_at is None
+        else _("Retired on %(day)s: games in it go on, new ones do not begin.")
+        % {"day": date_format(market.retired_at)},
         person_wait_text=ngettext(
             "If nobody comes within %(count)d minute, an agent takes the seat.",
             "If nobody comes within %(count)d minutes, an agent takes the seat.",

@@ -11,6 +11,7 @@ they can be erased while the economic record and its hash stay valid.
 
 import secrets
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -52,6 +53,23 @@ class Catalogue(models.Model):
         return self.name
 
 
+class ProductQuerySet(models.QuerySet["Product"]):
+    """Products by what a market draws."""
+
+    def drawn(
+        self, *, catalogue_id: int, category: str, price_from_cents: int | None, price_to_cents: int | None
+    ) -> "ProductQuerySet":
+        """What a market with this filter draws from, in a stable order."""
+        products = self.filter(catalogue=catalogue_id).order_by("id")
+        if category:
+            products = products.filter(category=category)
+        if price_from_cents is not None:
+            products = products.filter(list_price_cents__gte=price_from_cents)
+        if price_to_cents is not None:
+            products = products.filter(list_price_cents__lte=price_to_cents)
+        return products
+
+
 class Product(models.Model):
     """One product. List price and text are public; lowest and highest price are not."""
 
@@ -64,6 +82,8 @@ class Product(models.Model):
     lowest_price_cents = models.PositiveBigIntegerField()
     highest_price_cents = models.PositiveBigIntegerField()
     stock = models.PositiveIntegerField(default=1)
+
+    objects = ProductQuerySet.as_manager()
 
     class Meta:
         ordering = ["catalogue", "id"]
@@ -80,7 +100,7 @@ class Product(models.Model):
 
 
 class Market(models.Model):
-    """A named, versioned recipe for negotiations. A version never changes once it has been used."""
+    """A named, versioned recipe for negotiations. A version never changes; another recipe is another version."""
 
     slug = models.SlugField()
     version = models.PositiveIntegerField(default=1)
@@ -92,6 +112,10 @@ class Market(models.Model):
     catalogue = models.ForeignKey(Catalogue, null=True, blank=True, on_delete=models.PROTECT, related_name="markets")
     category = models.CharField(max_length=100, blank=True)
     """Only products of this category are drawn; empty draws from the whole catalogue."""
+    price_from_cents = models.PositiveBigIntegerField(null=True, blank=True)
+    """Only products with at least this list price are drawn; None sets no lower end."""
+    price_to_cents = models.PositiveBigIntegerField(null=True, blank=True)
+    """Only products with at most this list price are drawn; None sets no upper end."""
     recipe = models.TextField()
     """Canonical JSON of `engine.scenarios.Recipe`."""
     seller_agent = models.CharField(max_length=100, default="linear")
@@ -102,6 +126,13 @@ class Market(models.Model):
     fill_wait_s = models.PositiveIntegerField(default=120)
     """Seconds after which an agent takes a seat that was kept open for a person."""
     is_listed = models.BooleanField(default=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    """When it was taken off the shelf: nobody opens it anew; rooms and episodes keep it. The one thing that changes."""
+    note = models.CharField(max_length=200, blank=True)
+    """What is different from the version before, in its author's words."""
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="markets"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -109,15 +140,19 @@ class Market(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["slug", "version"], name="market_version_once"),
         ]
+        permissions = [("build_market", "Can build markets")]
 
     def __str__(self) -> str:
         return self.name
 
 
 class Participant(models.Model):
-    """A person under a pseudonym. The browser's session points here; an account may later."""
+    """A person under a pseudonym: an account's, or that of an anonymous browser, whose session points here."""
 
     pseudonym = models.CharField(max_length=60, unique=True)
+    account = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="participant"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     default_consent = models.CharField(max_length=10, choices=ConsentScope.choices, blank=True)
     """The last choice, offered again as the preset for the next game."""
@@ -127,6 +162,21 @@ class Participant(models.Model):
 
     def __str__(self) -> str:
         return self.pseudonym
+
+
+class SignUp(models.Model):
+    """That an account was asked for from a network address just now; rows are kept for as long as the limit counts."""
+
+    address_digest = models.CharField(max_length=64)
+    """Keyed hash of the address, which itself is not kept."""
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["address_digest", "at"], name="sign_up_address")]
+
+    def __str__(self) -> str:
+        return f"{self.address_digest[:8]} {self.at:%H:%M}"
 
 
 class RoomStatus(models.TextChoices):

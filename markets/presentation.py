@@ -956,6 +956,8 @@ class MarketPage:
     person_wait_text: str = ""
     """"If nobody takes the other seat within 2 minutes, an agent does." """
     can_invite: bool = True
+    retired_text: str = ""
+    """That nobody plays here anew; there is no form then."""
     error: str = ""
     """Why the last attempt to play was refused; shown above the form."""
 

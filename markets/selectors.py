@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from markets import event_log
 from markets.engine import observation
@@ -19,6 +19,7 @@ from markets.engine.protocol import LogEntry, Party, Role, buyer_of, role_of
 from markets.engine.scenarios import Scenario
 from markets.models import (
     Episode,
+    EpisodeSource,
     Market,
     Participant,
     Room,
@@ -177,16 +178,23 @@ def _counterparts(own: Seat, seats: list[Seat]) -> tuple[Counterpart, ...]:
 
 
 def current_markets() -> QuerySet[Market]:
-    """The newest version of every listed market."""
-    newest = Market.objects.values("slug").annotate(newest=Max("version"))
-    wanted = Q(pk__in=())
-    for row in newest:
-        wanted |= Q(slug=row["slug"], version=row["newest"])
-    return Market.objects.filter(wanted).select_related("catalogue")
+    """Of every market the newest version that is not retired, listed or not."""
+    newer = Market.objects.filter(slug=OuterRef("slug"), version__gt=OuterRef("version"), retired_at=None)
+    return Market.objects.filter(~Exists(newer), retired_at=None).select_related("catalogue")
 
 
 def market(slug: str) -> Market | None:
-    """The newest version of a market."""
+    """The newest version of a market that is not retired."""
+    return current_markets().filter(slug=slug).first()
+
+
+def market_on_record(slug: str) -> Market | None:
+    """The market as `market` finds it, else its newest retired version: what a direct link and an export look at."""
+    return market(slug) or newest_version(slug)
+
+
+def newest_version(slug: str) -> Market | None:
+    """The newest version of a market, retired or not."""
     return Market.objects.filter(slug=slug).select_related("catalogue").order_by("-version").first()
 
 
@@ -199,9 +207,11 @@ class MarketRecord:
 
 
 def market_records() -> dict[str, MarketRecord]:
-    """Per market slug, over live games and simulations."""
-    rows = Episode.objects.values("market__slug").annotate(
-        episodes=Count("id"), with_deal=Count("id", filter=Q(deals__gt=0))
+    """Per market slug, over the games of people; simulations are no games anybody came for."""
+    rows = (
+        Episode.objects.filter(source=EpisodeSource.LIVE)
+        .values("market__slug")
+        .annotate(episodes=Count("id"), with_deal=Count("id", filter=Q(deals__gt=0)))
     )
     return {row["market__slug"]: MarketRecord(row["episodes"], row["with_deal"]) for row in rows}
 

@@ -9,7 +9,7 @@ and change nothing.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -100,9 +100,17 @@ def market_pool(market: Market) -> tuple[ProductFacts, ...]:
     """The products a market draws from, in a stable order."""
     if market.catalogue_id is None:
         return ()
-    products = Product.objects.filter(catalogue=market.catalogue_id).order_by("id")
-    if market.category:
-        products = products.filter(category=market.category)
+    products = Product.objects.drawn(
+        catalogue_id=market.catalogue_id,
+        category=market.category,
+        price_from_cents=market.price_from_cents,
+        price_to_cents=market.price_to_cents,
+    )
+    return facts_of(products)
+
+
+def facts_of(products: Iterable[Product]) -> tuple[ProductFacts, ...]:
+    """Products as the engine knows them."""
     return tuple(
         ProductFacts(
             sku=product.sku,
@@ -139,6 +147,8 @@ def open_room(
     person until the market's wait is over; then their agent takes them.
     """
     now = now or timezone.now()
+    if market.retired_at is not None:
+        raise RoomError("market_retired", "This market is retired: games in it go on, new ones do not begin.")
     scenario = draw_scenario(market, secrets.randbits(63) if seed is None else seed)
     own = SELLER if role is Role.SELLER else buyer_party(1)
     parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
@@ -557,6 +567,7 @@ def choose_consent(*, seat: Seat, scope: str, version: str, now: datetime | None
             )
             episode.consent_scope = episodes.narrowest_scope(episode.seats.all())
             episode.save(update_fields=["consent_scope"])
+            episodes.note_change([episode.pk])
     seat.consent_scope, seat.consent_version, seat.consent_at = scope, version, now
 
 

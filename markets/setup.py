@@ -13,12 +13,15 @@ from django.core.validators import validate_slug
 from django.db import transaction
 from django.db.models import CharField
 
+from markets import recipe_text
 from markets.engine import priors, scenarios
 from markets.engine.protocol import Role, encode
 from markets.engine.scenarios import Family, Mechanism, Recipe, SellerTurns
 from markets.importers import BadRow, ProductRow
 from markets.models import Catalogue, Market, Product
 
+MAX_WAIT_S = 30 * 24 * 3600
+"""Longest time for a move, and for a seat to stay open, that a market may give."""
 COST_QUANTILES = 21
 """Points of the public distribution of lowest over list price, minimum and maximum included."""
 
@@ -55,6 +58,9 @@ class MarketSpec:
     name: str = ""
     summary: str = ""
     category: str = ""
+    price_from_cents: int | None = None
+    price_to_cents: int | None = None
+    """Ends of the list prices that are drawn, both included; None for no end."""
     buyers: int | None = None
     products: int | None = None
     turns: int | None = None
@@ -73,6 +79,8 @@ class MarketSpec:
     """What everybody is told about the cost, as a value spec; empty tells its true distribution."""
     seller_agent: str = "linear"
     buyer_agents: str = "linear"
+    move_deadline_s: int = 600
+    fill_wait_s: int = 120
     listed: bool = True
 
 
@@ -152,8 +160,8 @@ def _product(catalogue: Catalogue, row: ProductRow) -> Product:
     )
 
 
-def create_market(spec: MarketSpec) -> Market:
-    """Define a market. Raises `SetupError`, `SpecError` or `RecipeError` with a sentence."""
+def new_market(spec: MarketSpec) -> Market:
+    """The row of a market, not stored. Raises `SetupError`, `SpecError` or `RecipeError` with a sentence."""
     check_slug(spec.slug, what="A market's slug")
     for words, field, what in (
         (spec.name, "name", "name"),
@@ -161,33 +169,55 @@ def create_market(spec: MarketSpec) -> Market:
         (spec.buyer_agents, "buyer_agents", "list of buyers' agents"),
     ):
         _check_length(words, field=field, what=what)
-    catalogue = _catalogue(spec)
-    pool = _pool(catalogue, spec.category)
+    for amount, what in ((spec.move_deadline_s, "time for a move"), (spec.fill_wait_s, "wait for a person")):
+        if not 1 <= amount <= MAX_WAIT_S:
+            raise SetupError(f"The {what} must be 1 to {MAX_WAIT_S} seconds, not {amount}.")
+    catalogue = catalogue_of(spec)
+    pool = pool_of(spec, catalogue)
     recipe = make_recipe(spec, pool=pool)
     scenarios.check(recipe, pool_size=len(pool))
-    market = Market(
+    return Market(
         slug=spec.slug,
         name=spec.name or spec.slug.replace("-", " ").capitalize(),
-        summary=spec.summary,
+        summary=spec.summary or recipe_text.summary(recipe, goods=recipe_text.goods(catalogue, spec.category)),
         family=recipe.family.value,
         mechanism=_mechanism_name(recipe),
         catalogue=catalogue,
         category=spec.category,
+        price_from_cents=spec.price_from_cents,
+        price_to_cents=spec.price_to_cents,
         recipe=encode(recipe).decode(),
         seller_agent=spec.seller_agent,
         buyer_agents=spec.buyer_agents,
+        move_deadline_s=spec.move_deadline_s,
+        fill_wait_s=spec.fill_wait_s,
         is_listed=spec.listed,
     )
+
+
+def create_market(spec: MarketSpec) -> Market:
+    """Define a market. Raises `SetupError`, `SpecError` or `RecipeError` with a sentence."""
+    market = new_market(spec)
     with transaction.atomic():
         known = Market.objects.filter(slug=spec.slug).order_by("-version").first()
         if known is None:
             market.save()
             return market
-    same = (known.recipe, known.catalogue_id, known.category)
-    if same == (market.recipe, market.catalogue_id, market.category):
+    if rules_of(known) == rules_of(market):
         return known
     raise SetupError(
         f"There is already a market {spec.slug!r} with other rules, and a market does not change; choose another slug."
+    )
+
+
+def rules_of(market: Market) -> tuple[object, ...]:
+    """What decides which scenarios a market draws."""
+    return (
+        market.recipe,
+        market.catalogue_id,
+        market.category,
+        market.price_from_cents,
+        market.price_to_cents,
     )
 
 
@@ -270,7 +300,7 @@ def _check_length(words: str, *, field: str, what: str) -> None:
         raise SetupError(f"A market's {what} has at most {longest} characters, not {len(words)}.")
 
 
-def _catalogue(spec: MarketSpec) -> Catalogue | None:
+def catalogue_of(spec: MarketSpec) -> Catalogue | None:
     if spec.catalogue is None:
         if _unit_is_money(spec.unit):
             return None
@@ -282,15 +312,24 @@ def _catalogue(spec: MarketSpec) -> Catalogue | None:
     return catalogue
 
 
-def _pool(catalogue: Catalogue | None, category: str) -> list[Product]:
+def pool_of(spec: MarketSpec, catalogue: Catalogue | None) -> list[Product]:
+    """The products that a spec draws from, none without a catalogue. Raises `SetupError` where the filter leaves none."""
+    low, high = spec.price_from_cents, spec.price_to_cents
+    if low is not None and high is not None and low > high:
+        raise SetupError("The lowest list price drawn must not be above the highest.")
     if catalogue is None:
+        if spec.category or low is not None or high is not None:
+            raise SetupError("A category and list prices choose from a catalogue; without one there is none to choose.")
         return []
-    products = Product.objects.filter(catalogue=catalogue).order_by("id")
-    if category:
-        products = products.filter(category=category)
-    pool = list(products)
+    pool = list(
+        Product.objects.drawn(
+            catalogue_id=catalogue.pk, category=spec.category, price_from_cents=low, price_to_cents=high
+        )
+    )
+    if not pool and (low, high) == (None, None):
+        raise SetupError(f"The catalogue {catalogue.slug!r} has no product of {spec.category!r}.")
     if not pool:
-        raise SetupError(f"The catalogue {catalogue.slug!r} has no product of {category!r}.")
+        raise SetupError(f"The catalogue {catalogue.slug!r} has no product in that category and price range.")
     return pool
 
 

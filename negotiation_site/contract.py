@@ -19,7 +19,7 @@ from markets.engine.scenarios import RecipeError
 from markets.export import ExportError
 from markets.importers import CatalogueError
 from markets.models import Market
-from markets.selectors import market as find_market
+from markets.selectors import current_markets, market_on_record
 from markets.services import RoomError
 from markets.setup import SetupError
 from training.config import ConfigError
@@ -80,12 +80,17 @@ class ContractCommand(BaseCommand, ABC):
         self.stderr.write(text)
 
 
-def known_market(slug: str) -> Market:
-    """The market of a slug. Raises `SetupError` with the slugs there are."""
-    market = find_market(slug)
+def known_market(slug: str, *, retired_too: bool = False) -> Market:
+    """The newest version of a market that is not retired. Raises `SetupError` with the slugs there are.
+
+    `retired_too` takes the newest retired one where there is no other, for whoever reads what was played.
+    """
+    market = market_on_record(slug)
     if market is None:
-        known = ", ".join(Market.objects.order_by("id").values_list("slug", flat=True).distinct())
+        known = ", ".join(dict.fromkeys(current_markets().order_by("id").values_list("slug", flat=True)))
         raise SetupError(f"There is no market {slug!r}; there is: {known or 'none yet, run seed_demo'}.")
+    if market.retired_at is not None and not retired_too:
+        raise SetupError(f"The market {slug!r} is retired: what was played in it stays, nothing new is played.")
     return market
 
 

@@ -76,7 +76,7 @@ def _example_line() -> presentation.PriceLine:
 
 
 def _market(slug: str) -> Market:
-    market = selectors.market(slug)
+    market = selectors.market_on_record(slug)
     if market is None:
         raise Http404(_("There is no market called %(slug)s.") % {"slug": slug})
     return market

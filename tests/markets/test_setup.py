@@ -1,9 +1,12 @@
 """Defining markets: what is not said takes the family's default, and a market that was played never changes."""
 
+from dataclasses import replace
+
+import msgspec
 import pytest
 
 from markets import services, setup
-from markets.engine.priors import EmpiricalSpec, LowestSpec
+from markets.engine.priors import EmpiricalSpec, LowestSpec, SpecError
 from markets.engine.scenarios import Alternating, RecipeError, SellerTurns, decode_recipe
 from markets.importers import ProductRow
 from markets.models import Market, Product
@@ -70,6 +73,61 @@ def test_a_market_draws_from_its_category_alone(shop):
     assert {services.draw_scenario(market, seed).products[0].sku for seed in range(5)} == {"lamp"}
     with pytest.raises(SetupError, match="has no product of 'boats'"):
         setup.create_market(MarketSpec(slug="n", family="bilateral", catalogue=shop, category="boats"))
+
+
+def test_a_market_draws_from_its_range_of_list_prices_alone(shop):
+    rows = [msgspec.structs.replace(row(f"p{n}"), list_price_cents=1_000 * n) for n in range(1, 10)]
+    setup.import_catalogue(name="prices", rows=rows, source="test")
+    spec = MarketSpec(slug="m", family="bilateral", catalogue="prices", price_from_cents=3_000, price_to_cents=4_000)
+    market = setup.create_market(spec)
+    drawn = {services.draw_scenario(market, seed).products[0].list_price_cents for seed in range(20)}
+    assert drawn == {3_000, 4_000}
+    assert setup.create_market(spec) == market
+    with pytest.raises(SetupError, match="choose another slug"):
+        setup.create_market(replace(spec, price_to_cents=5_000))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"price_from_cents": 99_000}, "no product in that category and price range"),
+        ({"price_from_cents": 900, "price_to_cents": 100}, "must not be above"),
+        ({"catalogue": None, "unit": "money", "values": "uniform:0:1", "category": "desks"}, "choose from a catalogue"),
+        ({"mechanism": "auction"}, "There is no mechanism 'auction'"),
+        ({"mechanism": "seller_turns"}, "alternating rounds"),
+        ({"fill_wait_s": 0}, "wait for a person must be"),
+        ({"move_deadline_s": 10**9}, "time for a move must be"),
+        ({"currency": "XYZ"}, "currency must be one of"),
+        ({"opening_bids": (0.5, 0.2)}, "low to high"),
+        ({"cost_told": "nonsense"}, "is not a value spec"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_set_up_is_refused_with_a_sentence_and_nothing_is_made(shop, changes, sentence):
+    with pytest.raises((SetupError, RecipeError, SpecError), match=sentence):
+        setup.create_market(MarketSpec(**({"slug": "m", "family": "bilateral", "catalogue": shop} | changes)))
+    assert not Market.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "summary"),
+    [
+        ({}, "One seller and one buyer over one product from shop; 6 rounds."),
+        (
+            {"family": "catalogue", "category": "desks", "stock": 2, "buyers": 4},
+            "One seller and 4 buyers over 3 products (2 of each) from Desks of shop; 12 messages to spend.",
+        ),
+        (
+            {"family": "multi_buyer", "catalogue": None, "unit": "money", "values": "uniform:0:9"},
+            "One seller and 3 buyers over one product; 8 messages to spend.",
+        ),
+        ({"summary": "My own words."}, "My own words."),
+    ],
+    ids=["bilateral", "catalogue", "money", "own-words"],
+)
+def test_a_market_without_a_summary_gets_one_from_its_recipe(shop, changes, summary):
+    spec = {"slug": "m", "family": "bilateral", "catalogue": shop} | changes
+    assert setup.create_market(MarketSpec(**spec)).summary == summary
 
 
 def test_a_catalogue_that_a_market_draws_from_does_not_change(shop):

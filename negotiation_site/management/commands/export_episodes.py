@@ -24,7 +24,7 @@ class Command(ContractCommand):
         )
 
     def run(self, **options: Any) -> dict[str, Any]:
-        market = known_market(options["market"]) if options["market"] else None
+        market = known_market(options["market"], retired_too=True) if options["market"] else None
         episodes = selectors.episodes_for_export(scope=options["consent"], market=market)
         expected = episodes.count()
         written = export.write_jsonl(episodes, options["out"])

@@ -1,0 +1,173 @@
+"""A market's recipe in words: what a list, a version history and a summary say of it.
+
+Here: phrases about shape, length, goods and what makes two versions different. Not here: the pages
+that show them (`market_page`, the builder) and distributions in words (`priors_text`). Public facts
+alone, no drawn value.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from markets import priors_text
+from markets.engine import priors
+from markets.engine.money import format_amount
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Alternating, Recipe, SellerTurns, decode_recipe
+from markets.illustrations import category_name
+from markets.models import Catalogue, Market
+
+
+def length_text(recipe: Recipe) -> str:
+    """How long a negotiation is."""
+    mechanism = recipe.mechanism
+    if isinstance(mechanism, SellerTurns):
+        return ngettext("%(count)d message to spend", "%(count)d messages to spend", mechanism.turns) % {
+            "count": mechanism.turns
+        }
+    count = {"count": mechanism.rounds}
+    if isinstance(mechanism, Alternating):
+        return ngettext("%(count)d round", "%(count)d rounds", mechanism.rounds) % count
+    return ngettext("about %(count)d round, no turns", "about %(count)d rounds, no turns", mechanism.rounds) % count
+
+
+def goods(catalogue: Catalogue | None, category: str) -> str:
+    """Where the products come from; empty where they have no name."""
+    if catalogue is None:
+        return ""
+    if category:
+        return _("%(category)s of %(catalogue)s") % {
+            "category": category_name(category),
+            "catalogue": catalogue.name,
+        }
+    return catalogue.name
+
+
+def summary(recipe: Recipe, *, goods: str) -> str:
+    """One sentence for a market whose author wrote none."""
+    who = ngettext("One seller and one buyer", "One seller and %(count)d buyers", recipe.buyers) % {
+        "count": recipe.buyers
+    }
+    what = ngettext("one product", "%(count)d products", recipe.products) % {"count": recipe.products}
+    if recipe.stock > 1:
+        what = _("%(what)s (%(stock)d of each)") % {"what": what, "stock": recipe.stock}
+    if goods:
+        what = _("%(what)s from %(goods)s") % {"what": what, "goods": goods[:180]}
+    return _("%(who)s over %(what)s; %(length)s.") % {"who": who, "what": what, "length": length_text(recipe)}
+
+
+# --- Versions ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that a version says of itself."""
+
+    label: str
+    value: str
+
+
+def facts(market: Market) -> tuple[Fact, ...]:
+    """Everything that a version fixes, in the order of the builder's form."""
+    recipe = decode_recipe(market.recipe)
+    mechanisms = {
+        "alternating": _("alternating rounds"),
+        "seller_turns": _("the seller's messages"),
+        "event_driven": _("event-driven"),
+    }
+    families = {
+        "bilateral": _("one buyer, one product"),
+        "multi_buyer": _("several buyers, one product"),
+        "catalogue": _("several buyers, several products"),
+    }
+    opener = getattr(recipe.mechanism, "opener", None)
+    rows = [
+        (_("Name"), market.name),
+        (_("Summary"), market.summary),
+        (_("Family"), families[market.family]),
+        (_("Mechanism"), mechanisms.get(market.mechanism, market.mechanism)),
+        (_("Length"), length_text(recipe)),
+        (_("Who opens"), "" if opener is None else _("the seller") if opener is Role.SELLER else _("the buyer")),
+        (_("Products from"), goods(market.catalogue, market.category) or _("no catalogue")),
+        (_("List prices drawn"), price_range_text(market, recipe.currency)),
+        (_("Products on the table"), str(recipe.products)),
+        (_("Stock of each"), str(recipe.stock)),
+        (_("Buyers"), str(recipe.buyers)),
+        (_("Buyers' values"), spec_text(recipe.value_spec)),
+        (_("Seller's cost"), spec_text(recipe.cost_spec)),
+        (_("Told about the cost"), told_text(recipe)),
+        (_("Values and costs are"), _("amounts of money") if recipe.unit_is_money else _("shares of the list price")),
+        (_("Correlation"), f"{recipe.rho:g}"),
+        (_("Currency"), recipe.currency),
+        (_("Opening bids"), _openings_text(recipe)),
+        (_("Kept from losing money"), ", ".join(_role_text(role) for role in recipe.regulated) or _("nobody")),
+        (_("An unreadable message"), _("ends the game") if recipe.malformed_ends else _("costs the turn")),
+        (_("Seller's agent"), market.seller_agent),
+        (_("Buyers' agents"), market.buyer_agents.replace(",", ", ")),
+        (_("Listed"), _("in the market list") if market.is_listed else _("by its address only")),
+        (_("Time for a move"), seconds_text(market.move_deadline_s)),
+        (_("Wait for a person"), seconds_text(market.fill_wait_s)),
+    ]
+    return tuple(Fact(label, value) for label, value in rows if value)
+
+
+def changes(before: Market, after: Market) -> tuple[str, ...]:
+    """What is different in a later version, one phrase a fact."""
+    old = {fact.label: fact.value for fact in facts(before)}
+    new = {fact.label: fact.value for fact in facts(after)}
+    return tuple(
+        _("%(label)s: %(old)s → %(new)s")
+        % {"label": label, "old": old.get(label, _("none")), "new": new.get(label, _("none"))}
+        for label in dict.fromkeys((*old, *new))
+        if old.get(label) != new.get(label)
+    )
+
+
+def spec_text(spec: Any) -> str:
+    """A spec as it is written in a form or on the command line."""
+    return priors.format_spec(spec)
+
+
+def told_text(recipe: Recipe) -> str:
+    """What everybody is told about the cost."""
+    return priors_text.describe(recipe.cost_prior, recipe)
+
+
+def price_range_text(market: Market, currency: str) -> str:
+    """The filter on list prices; empty where there is none."""
+    low, high = market.price_from_cents, market.price_to_cents
+    if low is not None and high is not None:
+        return _("%(low)s to %(high)s") % {
+            "low": format_amount(low, currency),
+            "high": format_amount(high, currency),
+        }
+    if low is not None:
+        return _("%(low)s and more") % {"low": format_amount(low, currency)}
+    if high is not None:
+        return _("up to %(high)s") % {"high": format_amount(high, currency)}
+    return ""
+
+
+def seconds_text(seconds: int) -> str:
+    """A wait in the largest unit that fits it."""
+    for size, one, many in (
+        (86_400, "%(count)d day", "%(count)d days"),
+        (3_600, "%(count)d hour", "%(count)d hours"),
+        (60, "%(count)d minute", "%(count)d minutes"),
+    ):
+        if seconds % size == 0:
+            return ngettext(one, many, seconds // size) % {"count": seconds // size}
+    return ngettext("%(count)d second", "%(count)d seconds", seconds) % {"count": seconds}
+
+
+def _openings_text(recipe: Recipe) -> str:
+    if recipe.opening_bid_share is None:
+        return _("none")
+    low, high = recipe.opening_bid_share
+    return _("%(low)d to %(high)d\u00a0%% of the list price") % {"low": round(low * 100), "high": round(high * 100)}
+
+
+def _role_text(role: Role) -> str:
+    return _("the seller") if role is Role.SELLER else _("the buyer")
