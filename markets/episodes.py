@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from markets.engine import figures, metrics
 from markets.engine.metrics import Outcome
 from markets.engine.protocol import (
@@ -213,6 +215,30 @@ def verify(episode: Episode) -> bool:
             for seat in seats
         )
     )
+
+
+def refresh_figures(*, batch: int = 500) -> int:
+    """Work out the stored style of every seat anew, from the logs; gives how many seats had another one.
+
+    For a version of Parley that measures something more or otherwise. The record and its hash stay.
+    """
+    changed = 0
+    numbers = list(Episode.objects.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(numbers), batch):
+        stale = []
+        for episode in Episode.objects.filter(pk__in=numbers[start : start + batch]).prefetch_related("seats"):
+            scenario, log = decode_scenario(episode.scenario), decode_log(episode.log)
+            styles = figures.of_seats(scenario, log, metrics.outcome(scenario, log))
+            for seat in episode.seats.all():
+                text = encode(styles[seat.party]).decode()
+                if seat.figures != text:
+                    seat.figures = text
+                    stale.append(seat)
+        with transaction.atomic():
+            EpisodeSeat.objects.bulk_update(stale, ["figures"], batch_size=200)
+            note_change(sorted({seat.episode_id for seat in stale}))
+        changed += len(stale)
+    return changed
 
 
 def narrowest_scope(seats: Iterable[EpisodeSeat]) -> str:

@@ -171,6 +171,10 @@ class SeatFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
             + self.order_violations
         )
 
+    def violations_of(self, kind: ViolationType) -> int:
+        """Of one type."""
+        return int(getattr(self, f"{kind.value}_violations"))
+
 
 _decoder = msgspec.json.Decoder(SeatFigures, strict=True)
 

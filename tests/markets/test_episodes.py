@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents import registry, simulation
 from agents.words import with_words
 from markets import episodes, export, services
+from markets.engine import figures
 from markets.engine.protocol import SELLER, AcceptOffer, Role
 from markets.engine.scenarios import decode_recipe
 from markets.models import (
@@ -17,6 +18,7 @@ from markets.models import (
     EpisodeText,
     Market,
     Participant,
+    RecordChange,
     SeatKind,
     Utterance,
 )
@@ -200,7 +202,7 @@ def touched(episode: Episode, **changes: object) -> Episode:
         ("log", "]", ""),
         ("scenario", '"seller_values_cents":[5000]', '"seller_values_cents":[1000]'),
         ("scenario", "{", "["),
-        ("protocol_version", "1", "2"),
+        ("protocol_version", "2", "3"),
     ],
 )
 def test_a_touched_record_is_noticed(field, old, new):
@@ -224,6 +226,7 @@ def test_a_touched_record_is_noticed(field, old, new):
         {"buyer_messages": 7},
         {"seller_violations": 1},
         {"buyer_violations": 1},
+        {"scenario_key": 1},
     ],
     ids=str,
 )
@@ -233,7 +236,13 @@ def test_a_figure_that_does_not_follow_from_the_log_is_noticed(changes):
 
 def test_a_seat_given_to_another_agent_or_another_result_is_noticed():
     game = dealt()
-    for changes in ({"agent_slug": "linear"}, {"kind": "agent"}, {"surplus_cents": 1}, {"surplus_share": 0.1}):
+    for changes in (
+        {"agent_slug": "linear"},
+        {"kind": "agent"},
+        {"surplus_cents": 1},
+        {"surplus_share": 0.1},
+        {"figures": "{}"},
+    ):
         old = EpisodeSeat.objects.filter(episode=game.episode, party=B1).values(*changes).get()
         EpisodeSeat.objects.filter(episode=game.episode, party=B1).update(**changes)
         assert not episodes.verify(game.episode), changes
@@ -248,6 +257,53 @@ def test_the_hash_does_not_depend_on_the_order_of_seats():
     assert forwards == episodes.record_sha256(sittings=sittings[::-1], **parts)
     newer = [episodes.Sitting(SELLER, "agent", "linear", "2"), sittings[1]]
     assert forwards != episodes.record_sha256(sittings=newer, **parts)
+
+
+# --- How each seat negotiated -----------------------------------------------------------------------
+
+
+def test_a_record_keeps_how_each_seat_negotiated():
+    episode = dealt().episode
+    buyer = figures.decode(episode.seats.get(party=B1).figures)
+    assert (buyer.opening_cents, buyer.opening_ratio, buyer.price_cents) == (6_000, 0.75, 6_500)
+    assert figures.decode(episode.seats.get(party=SELLER).figures).patience == pytest.approx(2 / 6)
+
+
+def test_equal_scenarios_share_a_key_and_others_do_not():
+    market = rooms.market()
+    first, again = (simulated(market, seller="linear", buyers=agent) for agent in ("linear", "boulware"))
+    assert first.scenario_key == again.scenario_key == episodes.scenario_key(first.scenario) > 0
+    other = simulated(rooms.market(slug="other", cost="uniform:10:80"), seller="linear", buyers="linear")
+    assert other.scenario_key != first.scenario_key
+
+
+def test_figures_are_worked_out_again_from_the_log():
+    episode = dealt().episode
+    EpisodeSeat.objects.filter(party=B1).update(figures="{}")
+    assert not episodes.verify(episode)
+    assert episodes.refresh_figures() == 1
+    assert episodes.verify(Episode.objects.get())
+    assert episodes.refresh_figures() == 0
+
+
+def changes() -> list[int]:
+    return list(RecordChange.objects.values_list("episode_number", flat=True))
+
+
+def test_writing_a_record_changes_no_record():
+    dealt()
+    assert changes() == []
+
+
+def test_whoever_keeps_a_copy_is_told_of_a_person_who_goes_of_an_erased_record_and_of_consent():
+    game = dealt()
+    number = game.episode.pk
+    rooms.agree(game, B1, "private")
+    assert changes() == [number]
+    game.people[B1].delete()
+    assert changes() == [number] * 2
+    Episode.objects.all().delete()
+    assert changes() == [number] * 3
 
 
 # --- Scope ------------------------------------------------------------------------------------------
