@@ -245,7 +245,7 @@ def _public(recipe: Recipe) -> tuple[str, ...]:
         _("The product, its text and its list price.")
         if recipe.products == 1
         else _("The products, their texts and list prices."),
-        _("What buyers' values are like: %(prior)s.") % {"prior": priors_text.describe(recipe.value_spec, recipe)},
+        _("What buyers' values are like: %(prior)s.") % {"prior": priors_text.describe(recipe.public_values, recipe)},
         _("What sellers' costs are like: %(prior)s.") % {"prior": priors_text.describe(recipe.cost_prior, recipe)},
     ]
     if recipe.rho > 0:

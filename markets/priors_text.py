@@ -35,7 +35,7 @@ def describe(spec: priors.ValueSpec, recipe: Recipe) -> str:
             )
         case priors.ConstantSpec():
             return _("always %(value)s") % {"value": amount(spec.value)} + unit
-        case priors.EmpiricalSpec():
+        case priors.EmpiricalSpec() | priors.FactorSpec():
             low, middle, high = (priors.quantile(spec, share) for share in (0.1, 0.5, 0.9))
             return (
                 _("around %(middle)s, in eight cases out of ten from %(low)s to %(high)s")

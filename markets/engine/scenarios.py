@@ -1,8 +1,8 @@
 """What one negotiation is about: the frozen `Scenario`, and how a market draws one.
 
 A `Recipe` is a market's rule for drawing; `sample(recipe, pool, seed)` draws. The same recipe,
-pool and seed give the same scenario for ever. Private values live here and leave only through
-`observation`. Bands, budgets and openings follow the multi-buyer and catalogue settings of
+pool and seed give the same scenario for ever; a pool is what `splits.select` left of a catalogue.
+Private values live here and leave only through `observation`. Bands, budgets and openings follow the multi-buyer and catalogue settings of
 arXiv 2607.05863 and 2609.33289 where those are known; stock of one, the product of interest and
 the spread of bands over more than three buyers are our own reading.
 """
@@ -56,6 +56,23 @@ class ProductFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     highest_price_cents: Cents
 
 
+class Split(StrEnum):
+    """Which part of a catalogue's products; `splits` tells them apart."""
+
+    TRAINING = "training"
+    HELD_OUT = "held_out"
+
+
+class Gains(StrEnum):
+    """Whether a market draws again until trade can gain, or until it cannot (arXiv 2604.16472).
+
+    The parties are not told: what is public of values and costs is their spread before.
+    """
+
+    FORCED = "forced"
+    NONE = "none"
+
+
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The public facts of a product on the table."""
 
@@ -90,6 +107,10 @@ class OpeningBid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     price_cents: Cents
 
 
+class ScenarioError(ValueError):
+    """A scenario whose parts do not fit together; the message is a sentence."""
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that is settled before the first move. With an event log it determines all."""
 
@@ -110,6 +131,35 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deadline_ms: int | None = None
     """Clock time after which every move is refused; None where a clock rules nothing."""
     seed: int
+
+    def __post_init__(self) -> None:
+        products, buyers = len(self.products), len(self.buyer_values_cents)
+        if not (products and buyers):
+            raise ScenarioError(f"A scenario needs a product and a buyer, not {products} and {buyers}.")
+        if self.family is not Family.CATALOGUE and products > 1:
+            raise ScenarioError(f"A {self.family.value} scenario has one product, not {products}.")
+        if self.family is Family.BILATERAL and buyers > 1:
+            raise ScenarioError(f"A bilateral scenario has one buyer, not {buyers}.")
+        for what, values in (
+            ("costs", self.seller_values_cents),
+            ("scales", self.prior.scales_cents),
+            *(("values of a buyer", own) for own in self.buyer_values_cents),
+        ):
+            if len(values) != products:
+                raise ScenarioError(f"There are {products} products and {len(values)} {what}.")
+            if min(values) < 0 or max(values) > MAX_PRICE_CENTS:
+                raise ScenarioError(f"The {what} must be 0 to {MAX_PRICE_CENTS} cents, not {values!r}.")
+        if min(self.prior.scales_cents) < 1:
+            raise ScenarioError(f"The scales must be positive, not {self.prior.scales_cents!r}.")
+        for product in self.products:
+            if not 1 <= product.list_price_cents <= MAX_PRICE_CENTS or product.stock < 1:
+                raise ScenarioError(
+                    f"The product {product.sku!r} needs a list price of 1 to {MAX_PRICE_CENTS} cents and a stock of "
+                    f"at least 1, not {product.list_price_cents} and {product.stock}."
+                )
+        for bid in self.opening_bids:
+            if not (1 <= bid.buyer <= buyers and 0 <= bid.product < products and bid.price_cents >= 1):
+                raise ScenarioError(f"The opening bid {bid!r} is of nobody, for nothing, or no price.")
 
     @property
     def buyers(self) -> int:
@@ -133,10 +183,17 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Products on the table of one negotiation."""
     stock: int = 1
     """Units of each product."""
-    value_spec: priors.ValueSpec
+    value_spec: priors.ValueRule
     cost_spec: priors.CostSpec
     cost_prior: priors.ValueSpec
     """Public distribution of the cost; equals `cost_spec` unless costs are looked up."""
+    value_prior: priors.ValueSpec | msgspec.UnsetType = msgspec.UNSET
+    """Public distribution of the values over the whole catalogue, where `value_spec` is a rule that
+    reads a product's own prices; left out otherwise."""
+    gains: Gains | msgspec.UnsetType = msgspec.UNSET
+    """Whether values and costs are drawn again until they allow a gain, or none; left out for as they come."""
+    split: Split | msgspec.UnsetType = msgspec.UNSET
+    """Part of the catalogue that is drawn from; left out for all of it."""
     rho: float = 0.0
     unit_is_money: bool = False
     """Specs are multiples of one unit of money instead of the product's list price."""
@@ -145,6 +202,15 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     malformed_ends: bool = True
     opening_bid_share: tuple[float, float] | None = (0.25, 0.30)
     """Range of the buyers' opening bids as a share of the list price; None for no openings."""
+
+    @property
+    def public_values(self) -> priors.ValueSpec:
+        """What is public of the buyers' values before a product is drawn. Raises `RecipeError` where nothing is."""
+        if not isinstance(self.value_prior, msgspec.UnsetType):
+            return self.value_prior
+        if isinstance(self.value_spec, priors.HighestSpec | priors.RangeSpec):
+            raise RecipeError("Values that follow a product's own prices need a public prior over the catalogue.")
+        return self.value_spec
 
 
 class RecipeError(ValueError):
@@ -190,10 +256,15 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
             raise RecipeError("A bilateral market is played in alternating rounds.")
     elif not isinstance(recipe.mechanism, SellerTurns):
         raise RecipeError(f"A {recipe.family.value} market is played in seller turns.")
+    public = recipe.public_values
+    if isinstance(public, priors.FactorSpec) and isinstance(public.base, priors.UniformSpec) and recipe.rho:
+        raise RecipeError("Uniform values under a common factor cannot be correlated beside it; leave rho at 0.")
     if pool_size == 0:
+        if isinstance(recipe.value_spec, priors.HighestSpec | priors.RangeSpec):
+            raise RecipeError("Values can follow a product's own prices only where there is a catalogue.")
         if not recipe.unit_is_money:
             raise RecipeError("A market without a catalogue needs its values in money.")
-        if isinstance(recipe.cost_spec, priors.LowestSpec):
+        if isinstance(recipe.cost_spec, priors.LowestSpec | priors.LowestRangeSpec):
             raise RecipeError("Costs can be the lowest price only where there is a catalogue.")
     elif pool_size < recipe.products:
         raise RecipeError(f"The catalogue has {pool_size} products, too few for {recipe.products} at once.")
@@ -209,20 +280,8 @@ def sample(recipe: Recipe, pool: Sequence[ProductFacts], seed: int) -> Scenario:
     rng = random.Random(derive_seed("scenario", seed))
     facts = rng.sample(list(pool), recipe.products) if pool else _generic_products(recipe)
     scales = tuple(100 if recipe.unit_is_money else fact.list_price_cents for fact in facts)
-    values = priors.sample_values(
-        spec=recipe.value_spec,
-        rho=recipe.rho,
-        buyers=recipe.buyers,
-        scales_cents=scales,
-        within="products" if recipe.family is Family.CATALOGUE else "buyers",
-        rng=rng,
-    )
-    costs = tuple(
-        fact.lowest_price_cents
-        if isinstance(recipe.cost_spec, priors.LowestSpec)
-        else _draw_cost(recipe.cost_spec, scale, rng)
-        for fact, scale in zip(facts, scales, strict=True)
-    )
+    values, costs = _draw_private(recipe, facts, scales, rng)
+    public = _public_prior(recipe, facts, scales)
     return Scenario(
         family=recipe.family,
         mechanism=recipe.mechanism,
@@ -240,17 +299,72 @@ def sample(recipe: Recipe, pool: Sequence[ProductFacts], seed: int) -> Scenario:
         ),
         seller_values_cents=costs,
         buyer_values_cents=values,
-        prior=Prior(
-            value_spec=recipe.value_spec,
-            cost_spec=recipe.cost_prior,
-            rho=recipe.rho,
-            scales_cents=scales,
-        ),
-        opening_bids=_opening_bids(recipe, facts, scales, values, rng),
+        prior=public,
+        opening_bids=_opening_bids(recipe, public, facts, values, rng),
         regulated=recipe.regulated,
         malformed_ends=recipe.malformed_ends,
         seed=seed,
     )
+
+
+MAX_REDRAWS = 2_000
+"""So many draws are looked through for one with gains from trade, or without."""
+
+
+def _draw_private(
+    recipe: Recipe, facts: Sequence[ProductFacts], scales: tuple[Cents, ...], rng: random.Random
+) -> tuple[tuple[tuple[Cents, ...], ...], tuple[Cents, ...]]:
+    """(values per buyer and product, costs), drawn again until gains from trade are as the recipe wants them.
+
+    Raises `RecipeError` where `MAX_REDRAWS` draws were all of the other kind.
+    """
+    rule = recipe.value_spec
+    own_prices = isinstance(rule, priors.HighestSpec | priors.RangeSpec)
+    specs = tuple(_for_product(rule, fact, scale) for fact, scale in zip(facts, scales, strict=True))
+    for _ in range(MAX_REDRAWS):
+        values = priors.sample_values(
+            spec=specs if own_prices else specs[0],
+            rho=recipe.rho,
+            buyers=recipe.buyers,
+            scales_cents=scales,
+            within="products" if recipe.family is Family.CATALOGUE else "buyers",
+            rng=rng,
+        )
+        costs = tuple(
+            fact.lowest_price_cents
+            if isinstance(recipe.cost_spec, priors.LowestSpec)
+            else _draw_cost(_for_product(recipe.cost_spec, fact, scale), scale, rng)
+            for fact, scale in zip(facts, scales, strict=True)
+        )
+        if recipe.gains is msgspec.UNSET:
+            return values, costs
+        can_gain = any(value > cost for own in values for value, cost in zip(own, costs, strict=True))
+        if can_gain is (recipe.gains is Gains.FORCED):
+            return values, costs
+    wanted = "with" if recipe.gains is Gains.FORCED else "without"
+    raise RecipeError(
+        f"None of {MAX_REDRAWS} draws was {wanted} gains from trade for {facts[0].title!r}; choose other values or costs."
+    )
+
+
+def _for_product(rule: priors.ValueRule | priors.CostSpec, facts: ProductFacts, scale_cents: Cents) -> priors.ValueSpec:
+    """What `rule` draws from for one product, in multiples of its scale."""
+    return priors.drawn_spec(
+        rule,
+        list_price=facts.list_price_cents / scale_cents,
+        lowest_price=facts.lowest_price_cents / scale_cents,
+        highest_price=facts.highest_price_cents / scale_cents,
+    )
+
+
+def _public_prior(recipe: Recipe, facts: Sequence[ProductFacts], scales: tuple[Cents, ...]) -> Prior:
+    """What everybody knows: of one product whose values or costs are drawn from an interval, the interval."""
+    value_spec, cost_spec = recipe.public_values, recipe.cost_prior
+    if len(facts) == 1 and isinstance(recipe.value_spec, priors.RangeSpec):
+        value_spec = _for_product(recipe.value_spec, facts[0], scales[0])
+    if len(facts) == 1 and isinstance(recipe.cost_spec, priors.LowestRangeSpec):
+        cost_spec = _for_product(recipe.cost_spec, facts[0], scales[0])
+    return Prior(value_spec=value_spec, cost_spec=cost_spec, rho=recipe.rho, scales_cents=scales)
 
 
 def _draw_cost(spec: priors.ValueSpec, scale_cents: Cents, rng: random.Random) -> Cents:
@@ -259,7 +373,7 @@ def _draw_cost(spec: priors.ValueSpec, scale_cents: Cents, rng: random.Random) -
 
 def _generic_products(recipe: Recipe) -> list[ProductFacts]:
     """Products of a market without a catalogue; the list price is the top of the value prior."""
-    top_cents = max(1, min(round(priors.ladder_top(recipe.value_spec) * 100), MAX_PRICE_CENTS))
+    top_cents = max(1, min(round(priors.ladder_top(recipe.public_values) * 100), MAX_PRICE_CENTS))
     return [
         ProductFacts(
             sku=f"item-{index}",
@@ -274,8 +388,8 @@ def _generic_products(recipe: Recipe) -> list[ProductFacts]:
 
 def _opening_bids(
     recipe: Recipe,
+    public: Prior,
     facts: Sequence[ProductFacts],
-    scales: Sequence[Cents],
     values: Sequence[Sequence[Cents]],
     rng: random.Random,
 ) -> tuple[OpeningBid, ...]:
@@ -289,8 +403,8 @@ def _opening_bids(
         return ()
     low_share, high_share = recipe.opening_bid_share
     if any(
-        priors.low(recipe.value_spec) * scale < high_share * fact.list_price_cents
-        for fact, scale in zip(facts, scales, strict=True)
+        priors.low(public.value_spec) * scale < high_share * fact.list_price_cents
+        for fact, scale in zip(facts, public.scales_cents, strict=True)
     ):
         return ()
     bids = []
