@@ -61,6 +61,8 @@ class Split(StrEnum):
 
     TRAINING = "training"
     HELD_OUT = "held_out"
+    HELD_OUT_DECADE = "held_out_decade"
+    """Of prices that nothing trains on."""
 
 
 class Gains(StrEnum):
