@@ -12,8 +12,9 @@ import msgspec
 from django.utils.translation import gettext as _
 
 from markets import room_page, services, wire
-from markets.engine.money import AmountError, find_prices, format_amount, format_plain, parse_amount
+from markets.engine.money import AmountError, format_amount, format_plain, parse_amount
 from markets.engine.protocol import IllegalAction, RefusalCode, Role
+from markets.engine.talk_prices import find_prices
 from markets.models import Seat
 from markets.refusals import refusal_sentence
 from markets.selectors import SeatView, fresh_seat_view
@@ -102,7 +103,12 @@ def _preview(view: SeatView, frame: wire.Preview) -> dict[str, Any]:
 
 def _read_price(view: SeatView, frame: wire.ReadPrice) -> dict[str, Any]:
     currency = view.observation.currency
-    cents = find_prices(frame.text[: wire.MAX_FRAME_CHARS], currency=currency).cents
+    products = view.observation.products
+    cents = find_prices(
+        frame.text[: wire.MAX_FRAME_CHARS],
+        currency=currency,
+        list_price_cents=products[0].list_price_cents if len(products) == 1 else None,
+    ).cents
     reply: dict[str, Any] = {"type": "price_read", "id": frame.id}
     if cents is None:
         return reply | {"price": None, "label": None}

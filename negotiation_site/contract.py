@@ -18,6 +18,7 @@ from markets.engine.priors import SpecError
 from markets.engine.scenarios import RecipeError
 from markets.export import ExportError
 from markets.importers import CatalogueError
+from markets.importers.craigslist_bargain import CorpusError
 from markets.models import Market
 from markets.selectors import current_markets, market_on_record
 from markets.services import RoomError
@@ -30,6 +31,7 @@ REFUSED = (
     SpecError,
     RecipeError,
     CatalogueError,
+    CorpusError,
     UnknownAgent,
     RoomError,
     ExportError,
