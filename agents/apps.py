@@ -16,7 +16,12 @@ class AgentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.conf import settings
+
+        from agents import backends
         from markets.signals import turn_due
+
+        backends.configure(settings.LLM_BACKENDS)
 
         turn_due.connect(enqueue_turn, dispatch_uid="agents.enqueue_turn")
 

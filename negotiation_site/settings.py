@@ -14,10 +14,15 @@ The variables, with defaults that run on one machine with nothing set:
     PARLEY_DEBUG          true for Django's error pages (false)
     LOG_LEVEL             (INFO)
     PARLEY_ROLE           set by whoever starts several processes: web, worker or clock
+    PARLEY_INFERENCE      off: `manage.py lab` serves no language model (on where one is installed)
+    PARLEY_INFERENCE_CHECKPOINTS
+                          folders of checkpoints that `manage.py lab` serves too, separated as in PATH
+    PARLEY_LLM_<NAME>_…   language models on any OpenAI-compatible server: see `agents.backends.config`
 
 No other module reads the environment for configuration. The engine and the agents' strategies take values, never this.
 """
 
+import json
 import logging
 import os
 import secrets
@@ -26,6 +31,9 @@ from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+
+from agents.backends.config import BackendConfig, BackendConfigError
+from agents.backends.config import read as read_back_ends
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -37,10 +45,12 @@ def folder(name: str, *, default: Path) -> Path:
     return Path(os.environ.get(name) or default).expanduser().resolve()
 
 
-def switch(name: str) -> bool:
-    """On or off, off when unset; any other word is refused rather than read as off."""
+def switch(name: str, *, default: bool = False) -> bool:
+    """On or off, `default` when unset; any other word is refused rather than read as off."""
     word = os.environ.get(name, "").strip().lower()
-    if word in ("", "0", "false", "no", "off"):
+    if not word:
+        return default
+    if word in ("0", "false", "no", "off"):
         return False
     if word in ("1", "true", "yes", "on"):
         return True
@@ -121,6 +131,12 @@ AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contri
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["ip_address", "username"]]
+AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True  # Who signed in from where is nobody's business; failures are kept to lock out.
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "history"
+LOGOUT_REDIRECT_URL = "home"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -265,6 +281,34 @@ CELERY_TASK_ROUTES = {"agents.tasks.*": {"queue": "agents"}, "training.tasks.*":
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_TIMEZONE = "UTC"
+
+
+# Language models
+
+INFERENCE = switch("PARLEY_INFERENCE", default=True)
+"""Whether `manage.py lab` serves the embedded model, where its packages are installed."""
+INFERENCE_CHECKPOINTS = [
+    str(Path(folder).expanduser().resolve())
+    for folder in os.environ.get("PARLEY_INFERENCE_CHECKPOINTS", "").split(os.pathsep)
+    if folder
+]
+INFERENCE_FILE = VAR / "run" / "inference.json"
+"""How a running lab's models are reached, for commands beside it: variables as in `agents.backends.config`."""
+
+
+def back_ends() -> dict[str, BackendConfig]:
+    """Every language model that can be asked: the environment's, and those that a running lab serves."""
+    try:
+        served = dict(json.loads(INFERENCE_FILE.read_text()))
+    except (OSError, ValueError):
+        served = {}
+    try:
+        return read_back_ends(served | os.environ)
+    except BackendConfigError as error:
+        raise ImproperlyConfigured(str(error)) from error
+
+
+LLM_BACKENDS = back_ends()
 
 
 # Language and time

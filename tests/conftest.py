@@ -1,4 +1,5 @@
-"""What every test gets: no network, a fresh in-memory channel layer, hypothesis without a clock; and the public data.
+"""What every test gets: no network, no language model, a fresh in-memory channel layer, hypothesis without a clock; the
+public data.
 
 Browser tests run in a call of their own (`pytest tests/browser`): Playwright's event loop and pytest-asyncio's do not
 share a process.
@@ -48,6 +49,19 @@ def no_network() -> Iterator[None]:
     patch.setattr(socket.socket, "connect", guarded)
     yield
     patch.undo()
+
+
+@pytest.fixture(autouse=True)
+def no_language_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test asks a model over the network unless its marker `language_model` says so."""
+    if request.node.get_closest_marker("language_model"):
+        return
+    from agents.backends.chat import ChatBackend
+
+    def refused(self: ChatBackend, *_: Any, **__: Any) -> None:
+        raise NetworkUsed(f"a test asked the back end {self.config.name!r}; mark it language_model, or seat a fake")
+
+    monkeypatch.setattr(ChatBackend, "chat", refused)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,8 @@ import tempfile
 
 for name in ("REDIS_URL", "PARLEY_ROLE", "PARLEY_HTTPS", "PARLEY_DEBUG", "SECRET_KEY", "ALLOWED_HOSTS", "PORT"):
     os.environ.pop(name, None)
+for name in [name for name in os.environ if name.startswith(("PARLEY_LLM_", "PARLEY_INFERENCE"))]:
+    os.environ.pop(name)
 os.environ["PARLEY_VAR"] = tempfile.mkdtemp(prefix="parley-test-")
 atexit.register(shutil.rmtree, os.environ["PARLEY_VAR"], ignore_errors=True)
 

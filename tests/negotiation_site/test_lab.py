@@ -1,5 +1,6 @@
 """One command starts the whole site; whatever way it ends, nothing of it stays behind."""
 
+import json
 import os
 import re
 import signal
@@ -8,6 +9,7 @@ import stat
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,9 @@ pytestmark = [
     pytest.mark.xdist_group("lab"),
     pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc and relies on Linux ending orphans"),
 ]
+
+
+CHILDREN = {"valkey", "inference", "web", "worker", "clock", "trainer"}
 
 
 def processes_of(var: Path) -> list[int]:
@@ -81,7 +86,7 @@ def lab_refused(var: Path, *arguments: str) -> str:
 def test_every_way_to_stop_it_ends_all_of_it_and_a_second_start_keeps_the_world(var: Path) -> None:
     lab = RunningLab(var=var)
     assert lab.status("/readyz") == 200
-    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock", "trainer"}
+    assert set(lab.state()["children"]) == CHILDREN
     lab.manage("shell", "-c", "from django.contrib.auth.models import User; User.objects.create(username='kept')")
     key = (var / "secret_key").read_text()
     for signum in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -124,10 +129,10 @@ def test_the_lab_stops_when_whoever_started_it_is_killed(var: Path, tmp_path: Pa
     wait_for(lambda: not processes_of(var), what="every process to end", seconds=10)
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "clock", "valkey"])
+@pytest.mark.parametrize("name", ["web", "worker", "clock", "valkey", "inference"])
 def test_a_killed_process_comes_back(lab: RunningLab, name: str) -> None:
     lab.restart(name)
-    assert set(lab.state()["children"]) == {"valkey", "web", "worker", "clock", "trainer"}
+    assert set(lab.state()["children"]) == CHILDREN
 
 
 def test_visitors_wait_while_the_web_process_is_started_again(lab: RunningLab) -> None:
@@ -147,7 +152,7 @@ def test_static_files_are_named_by_content_and_compressed(lab: RunningLab) -> No
 
 
 def test_what_holds_secrets_is_readable_by_its_owner_only(lab: RunningLab) -> None:
-    for name in ("secret_key", "run/lab.json", "run/valkey.conf"):
+    for name in ("secret_key", "run/lab.json", "run/valkey.conf", "run/inference.json"):
         assert stat.S_IMODE((lab.var / name).stat().st_mode) == 0o600, name
 
 
@@ -186,3 +191,16 @@ def test_a_taken_port_is_told_in_a_sentence(var: Path) -> None:
 )
 def test_a_wrong_argument_is_told_in_a_sentence(var: Path, arguments: tuple[str, ...], words: str) -> None:
     assert words in lab_refused(var, *arguments)
+
+
+def test_the_embedded_model_answers_commands_beside_the_lab_and_no_stranger(lab: RunningLab) -> None:
+    ask = (
+        "from agents import backends; from agents.backends import *; "
+        "asked = ChatRequest(messages=(ChatMessage('user', 'Hello'),), max_tokens=4); "
+        "print('SAID', backends.get('embedded').chat(asked).output_tokens)"
+    )
+    assert "SAID" in lab.manage("shell", "-v", "0", "-c", ask)
+    url = json.loads((lab.var / "run" / "inference.json").read_text())["PARLEY_LLM_EMBEDDED_URL"]
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{url}/models", timeout=10)
+    assert refused.value.code == 401

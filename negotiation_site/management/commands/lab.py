@@ -1,7 +1,8 @@
 """The whole site on one machine with one command: `manage.py lab`.
 
-Migrates, seeds, collects static files, starts an embedded Valkey (unless REDIS_URL names a server), the web process,
-a worker and the clock, and keeps them running until it is told to stop. Nothing is left behind, not even after
+Migrates, seeds, collects static files, starts an embedded Valkey (unless REDIS_URL names a server), the embedded
+language model (where it is installed), the web process, a worker and the clock, and keeps them running until it is
+told to stop. Nothing is left behind, not even after
 SIGKILL (on Linux). The state is PARLEY_VAR; one lab per folder.
 
 The listening socket is opened here and handed to the web process, so that a taken port is found before anything is
@@ -14,6 +15,7 @@ import hashlib
 import http.client
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -23,6 +25,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -33,6 +36,8 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from agents.backends.config import EMBEDDED, BackendConfig, Secret, variables
+from agents.inference import embedded
 from negotiation_site.stack import full_stack_missing
 from negotiation_site.supervisor import Child, Program, Supervisor, die_with_parent
 
@@ -52,6 +57,7 @@ TRAINER = (
 )
 """One training run at a time; the run itself is a process group of its own."""
 CLOCK = "manage.py clock"
+INFERENCE = "-m agents.inference"
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 FIRST_ANSWER_S = 90.0
 WORST_STARTS = 4
@@ -99,7 +105,8 @@ class Command(BaseCommand):
             supervisor = Supervisor(on_change=lab.remember)
             stack.callback(lambda: supervisor.stop(hurry=lambda: stopping.requests > 1))
             lab.redis_url = settings.REDIS_URL or start_valkey(supervisor)
-            web = start_site(supervisor, listener=listener, redis_url=lab.redis_url)
+            models = start_inference(supervisor, stack)
+            web = start_site(supervisor, listener=listener, redis_url=lab.redis_url, models=models)
             if self.wait_until_it_answers(supervisor, web, stopping, listener):
                 self.stdout.write(f"Parley is at {url} (Ctrl-C stops it)")
                 self.stdout.flush()
@@ -157,13 +164,18 @@ class Lab:
 
     def remember(self, pids: Mapping[str, int]) -> None:
         document = {"pid": os.getpid(), "url": self.url, "redis_url": self.redis_url, "children": dict(pids)}
-        draft = self.path.with_suffix(".draft")
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(document, indent=1) + "\n")
-        draft.replace(self.path)
+        write_for_owner(self.path, document)
 
     def forget(self) -> None:
         self.path.unlink(missing_ok=True)
+
+
+def write_for_owner(path: Path, document: object) -> None:
+    """Write JSON whole or not at all, readable by its owner only."""
+    draft = path.with_suffix(".draft")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(document, indent=1) + "\n")
+    draft.replace(path)
 
 
 def lock_folder(stack: ExitStack) -> None:
@@ -268,27 +280,88 @@ def start_valkey(supervisor: Supervisor) -> str:
             return url
 
 
-def start_site(supervisor: Supervisor, *, listener: socket.socket, redis_url: str) -> Child:
+def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
+    """Start the process that serves language models; the variables by which the others find it.
+
+    Nothing is started where no model is installed or named, or where the environment names an embedded one elsewhere.
+    Its socket is opened here, so that its address outlives it.
+    """
+    own = settings.INFERENCE and not embedded.missing() and f"PARLEY_LLM_{EMBEDDED.upper()}_URL" not in os.environ
+    folders = settings.INFERENCE_CHECKPOINTS
+    settings.INFERENCE_FILE.unlink(missing_ok=True)
+    if not own and not folders:
+        return {}
+    listener = stack.enter_context(listen(host="127.0.0.1", port=0))
+    url, key = f"http://127.0.0.1:{listener.getsockname()[1]}/v1", Secret(secrets.token_urlsafe(24))
+    served = [BackendConfig(name=EMBEDDED, url=url, model=embedded.NAME, key=key, grammar=True)] if own else []
+    served += [
+        BackendConfig(
+            name=re.sub("[^a-z0-9]+", "-", Path(folder).name.lower()).strip("-"),
+            url=url,
+            model=Path(folder).name,
+            key=key,
+        )
+        for folder in folders
+    ]
+    descriptor = listener.fileno()
+    options = [option for folder in folders for option in ("--checkpoint", folder)]
+    supervisor.start(
+        Program(
+            name="inference",
+            argv=[
+                sys.executable,
+                *INFERENCE.split(),
+                "--fd",
+                str(descriptor),
+                *options,
+                *([] if own else ["--no-embedded"]),
+            ],
+            env=os.environ
+            | {
+                "PARLEY_VAR": str(settings.VAR),
+                "PARLEY_INFERENCE_KEY": key.reveal(),
+                "PYTHONUNBUFFERED": "1",
+                "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+            },
+            cwd=settings.BASE_DIR,
+            pass_fds=[descriptor],
+        )
+    )
+    found = {name: value for config in served for name, value in variables(config).items()}
+    stack.callback(lambda: settings.INFERENCE_FILE.unlink(missing_ok=True))
+    write_for_owner(settings.INFERENCE_FILE, found)
+    return found
+
+
+def start_site(supervisor: Supervisor, *, listener: socket.socket, redis_url: str, models: Mapping[str, str]) -> Child:
     """Start web, worker, clock and, with the full stack, the trainer; the web process is returned."""
     descriptor = listener.fileno()
-    web = supervisor.start(
-        site_program("web", f"{WEB} --fd {descriptor}".split(), redis_url=redis_url, pass_fds=[descriptor])
-    )
-    supervisor.start(site_program("worker", WORKER.split(), redis_url=redis_url))
-    supervisor.start(site_program("clock", CLOCK.split(), redis_url=redis_url))
+
+    def program(role: str, arguments: str, pass_fds: Iterable[int] = ()) -> Program:
+        return site_program(role, arguments.split(), redis_url=redis_url, models=models, pass_fds=pass_fds)
+
+    web = supervisor.start(program("web", f"{WEB} --fd {descriptor}", [descriptor]))
+    supervisor.start(program("worker", WORKER))
+    supervisor.start(program("clock", CLOCK))
     if not full_stack_missing():
-        supervisor.start(site_program("trainer", TRAINER.split(), redis_url=redis_url))
+        supervisor.start(program("trainer", TRAINER))
     return web
 
 
-def site_program(role: str, arguments: list[str], *, redis_url: str, pass_fds: Iterable[int] = ()) -> Program:
-    environment = os.environ | {
-        "PARLEY_ROLE": "worker" if role == "trainer" else role,
-        "PARLEY_VAR": str(settings.VAR),
-        "REDIS_URL": redis_url,
-        "PYTHONUNBUFFERED": "1",
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
-    }
+def site_program(
+    role: str, arguments: list[str], *, redis_url: str, models: Mapping[str, str], pass_fds: Iterable[int] = ()
+) -> Program:
+    environment = (
+        os.environ
+        | models
+        | {
+            "PARLEY_ROLE": "worker" if role == "trainer" else role,
+            "PARLEY_VAR": str(settings.VAR),
+            "REDIS_URL": redis_url,
+            "PYTHONUNBUFFERED": "1",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        }
+    )
     argv = [sys.executable, *arguments]
     return Program(name=role, argv=argv, env=environment, cwd=settings.BASE_DIR, pass_fds=list(pass_fds))
 

@@ -1,0 +1,142 @@
+"""Asking a language model: what a request and a reply are, and the back ends that answer.
+
+Here: the plain types, the configured back ends by name. In `config`: reading them from the
+environment; in `chat`: any OpenAI-compatible server; in `fake`: answers from a script, for tests.
+Not here: what is asked (`agents.llm`), serving models (`agents.inference`).
+
+Contract: a call either gives a `ChatReply` or raises `BackendError`; it never waits longer than
+its configuration says, and no key appears in a reply, an error or a `repr`. Pure: no Django.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from agents.backends.config import EMBEDDED, BackendConfig
+
+__all__ = [
+    "EMBEDDED",
+    "Backend",
+    "BackendConfig",
+    "BackendError",
+    "ChatMessage",
+    "ChatReply",
+    "ChatRequest",
+    "ToolCall",
+    "UnknownBackend",
+    "configure",
+    "configured",
+    "get",
+    "seat",
+]
+
+OnText: TypeAlias = Callable[[str], None]
+"""Hears the answer grow: the text so far, which starts anew when a call is tried again."""
+
+
+class ChatMessage(msgspec.Struct, frozen=True):
+    """One message of a prompt."""
+
+    role: str
+    """`system`, `user` or `assistant`."""
+    content: str
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """A function that the model wants called; the arguments are as it wrote them."""
+
+    name: str
+    arguments: str
+
+
+class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked, whichever server answers."""
+
+    messages: tuple[ChatMessage, ...]
+    max_tokens: int = 256
+    temperature: float = 0.7
+    top_p: float = 1.0
+    seed: int | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    grammar: str = ""
+    """The answer must be a sentence of this grammar (GBNF), where the back end takes grammars."""
+
+
+class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
+    """What came back, with what the server says about itself."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+    model: str = ""
+    fingerprint: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_micros: int | None = None
+    """Millionths of the price's currency; None where the back end has no price."""
+    first_ms: int | None = None
+    """Until the first piece of the answer; None where it came in one."""
+    total_ms: int = 0
+    attempts: int = 1
+
+
+class BackendError(Exception):
+    """A back end did not answer. `code` is short and stable, the message a sentence without secrets."""
+
+    def __init__(self, code: str, sentence: str, *, attempts: int = 1) -> None:
+        super().__init__(sentence)
+        self.code = code
+        """`unreachable`, `timeout`, `overloaded`, `refused`, `busy` or `unreadable`."""
+        self.sentence = sentence
+        self.attempts = attempts
+
+
+class UnknownBackend(BackendError):
+    """No back end of this name is configured."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("unknown", f"No language-model back end {name!r} is configured (PARLEY_LLM_…_URL).")
+
+
+class Backend(Protocol):
+    """Something that answers chat requests."""
+
+    config: BackendConfig
+
+    def chat(self, request: ChatRequest, *, on_text: OnText | None = None) -> ChatReply:
+        """The answer. Raises `BackendError`."""
+        ...
+
+
+_configs: dict[str, BackendConfig] = {}
+_seated: dict[str, Backend] = {}
+
+
+def configure(configs: Mapping[str, BackendConfig]) -> None:
+    """Say once, at the start of the process, which back ends there are."""
+    _configs.clear()
+    _configs.update(configs)
+    _seated.clear()
+
+
+def configured() -> tuple[BackendConfig, ...]:
+    """Every back end there is, by name."""
+    return tuple(_configs[name] for name in sorted(_configs))
+
+
+def seat(backend: Backend) -> None:
+    """Put a back end that is made already (a fake) in the place of its name."""
+    _configs[backend.config.name] = backend.config
+    _seated[backend.config.name] = backend
+
+
+def get(name: str) -> Backend:
+    """The back end of this name, one for the whole process. Raises `UnknownBackend`."""
+    if name not in _seated:
+        if name not in _configs:
+            raise UnknownBackend(name)
+        from agents.backends.chat import ChatBackend
+
+        _seated.setdefault(name, ChatBackend(_configs[name]))
+    return _seated[name]
