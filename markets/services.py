@@ -21,7 +21,7 @@ from django.utils import timezone
 from redis.exceptions import RedisError
 
 from markets import episodes, event_log
-from markets.engine import observation, rules, scenarios
+from markets.engine import observation, rules, scenarios, splits
 from markets.engine.protocol import (
     SELLER,
     Action,
@@ -106,7 +106,7 @@ def market_pool(market: Market) -> tuple[ProductFacts, ...]:
         price_from_cents=market.price_from_cents,
         price_to_cents=market.price_to_cents,
     )
-    return facts_of(products)
+    return splits.select(facts_of(products), scenarios.decode_recipe(market.recipe).split)
 
 
 def facts_of(products: Iterable[Product]) -> tuple[ProductFacts, ...]:

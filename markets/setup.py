@@ -5,18 +5,19 @@ one under its slug is refused.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
 from django.db.models import CharField
+from msgspec import UNSET
 
-from markets import recipe_text
-from markets.engine import priors, scenarios
+from markets import recipe_text, services
+from markets.engine import priors, scenarios, splits
 from markets.engine.protocol import Role, encode
-from markets.engine.scenarios import Family, Mechanism, Recipe, SellerTurns
+from markets.engine.scenarios import Family, Gains, Mechanism, Recipe, SellerTurns, Split
 from markets.importers import BadRow, ProductRow
 from markets.models import Catalogue, Market, Product
 
@@ -61,6 +62,14 @@ class MarketSpec:
     price_from_cents: int | None = None
     price_to_cents: int | None = None
     """Ends of the list prices that are drawn, both included; None for no end."""
+    price_tier: int | None = None
+    """1 to 5: only the fifth of the products with such list prices, 1 the cheapest; sets both ends."""
+    price_decade: int | None = None
+    """d: only list prices from 10**d to below 10**(d + 1) units of money; sets both ends."""
+    split: str = ""
+    """Only the training, held_out or held_out_decade part of the catalogue; empty draws from all of it."""
+    gains: str = ""
+    """forced: values and costs are drawn again until trade can gain; none: until it cannot; empty: as they come."""
     buyers: int | None = None
     products: int | None = None
     turns: int | None = None
@@ -173,9 +182,12 @@ def new_market(spec: MarketSpec) -> Market:
         if not 1 <= amount <= MAX_WAIT_S:
             raise SetupError(f"The {what} must be 1 to {MAX_WAIT_S} seconds, not {amount}.")
     catalogue = catalogue_of(spec)
+    spec = _with_price_ends(spec, catalogue)
     pool = pool_of(spec, catalogue)
     recipe = make_recipe(spec, pool=pool)
     scenarios.check(recipe, pool_size=len(pool))
+    if recipe.gains is not UNSET:
+        _try_every_product(recipe, pool)
     return Market(
         slug=spec.slug,
         name=spec.name or spec.slug.replace("-", " ").capitalize(),
@@ -226,17 +238,24 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
     family = family_named(spec.family)
     turns = DEFAULT_TURNS[family] if spec.turns is None else spec.turns
     unit_is_money = _unit_is_money(spec.unit)
-    value_spec = priors.parse_value_spec(_values_text(spec, family, unit_is_money))
+    value_spec = priors.parse_value_rule(_values_text(spec, family, unit_is_money))
     cost_spec = priors.parse_cost_spec(_cost_text(spec, has_pool=bool(pool)))
-    if isinstance(cost_spec, priors.LowestSpec):
+    cost_prior: priors.ValueSpec
+    if isinstance(cost_spec, priors.LowestSpec | priors.LowestRangeSpec):
         if not pool:
             raise SetupError(
                 "Costs can be the lowest price only where there is a catalogue; name one with "
                 "--catalogue, or give a cost such as constant:0."
             )
-        cost_prior: priors.ValueSpec = _lowest_prior(pool, unit_is_money=unit_is_money)
+        cost_prior = _catalogue_prior(cost_spec, pool, unit_is_money=unit_is_money)
     else:
         cost_prior = cost_spec
+    follows_prices = isinstance(value_spec, priors.HighestSpec | priors.RangeSpec)
+    if follows_prices and not pool:
+        raise SetupError(
+            "Values can follow a product's own prices only where there is a catalogue; name one with "
+            "--catalogue, or give values such as uniform:0:100."
+        )
     if spec.cost_told:
         cost_prior = priors.parse_value_spec(spec.cost_told)
     return Recipe(
@@ -248,6 +267,9 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         value_spec=value_spec,
         cost_spec=cost_spec,
         cost_prior=cost_prior,
+        value_prior=_catalogue_prior(value_spec, pool, unit_is_money=unit_is_money) if follows_prices else UNSET,
+        gains=_one_of(Gains, spec.gains, what="gains") if spec.gains else UNSET,
+        split=_one_of(Split, spec.split, what="split") if spec.split else UNSET,
         rho=spec.rho,
         unit_is_money=unit_is_money,
         currency=spec.currency,
@@ -318,6 +340,8 @@ def pool_of(spec: MarketSpec, catalogue: Catalogue | None) -> list[Product]:
     if low is not None and high is not None and low > high:
         raise SetupError("The lowest list price drawn must not be above the highest.")
     if catalogue is None:
+        if spec.split:
+            raise SetupError("A part of the products chooses from a catalogue; without one there is none to choose.")
         if spec.category or low is not None or high is not None:
             raise SetupError("A category and list prices choose from a catalogue; without one there is none to choose.")
         return []
@@ -326,6 +350,11 @@ def pool_of(spec: MarketSpec, catalogue: Catalogue | None) -> list[Product]:
             catalogue_id=catalogue.pk, category=spec.category, price_from_cents=low, price_to_cents=high
         )
     )
+    if spec.split:
+        part = _one_of(Split, spec.split, what="split")
+        found, pool = len(pool), [product for product in pool if _split_of(product) is part]
+        if found and not pool:
+            raise SetupError(f"None of those {found} products of {catalogue.slug!r} is in the {part.value} part.")
     if not pool and (low, high) == (None, None):
         raise SetupError(f"The catalogue {catalogue.slug!r} has no product of {spec.category!r}.")
     if not pool:
@@ -353,11 +382,27 @@ def _cost_text(spec: MarketSpec, *, has_pool: bool) -> str:
     return "lowest" if has_pool else "constant:0"
 
 
-def _lowest_prior(pool: list[Product], *, unit_is_money: bool) -> priors.EmpiricalSpec:
-    """The public distribution of the costs that are looked up: of lowest price over scale."""
-    ratios = sorted(
-        product.lowest_price_cents / (100 if unit_is_money else product.list_price_cents) for product in pool
-    )
+def _catalogue_prior(
+    rule: priors.ValueRule | priors.CostSpec, pool: list[Product], *, unit_is_money: bool
+) -> priors.EmpiricalSpec:
+    """What is public of values or costs that are looked up: their distribution over the products drawn from.
+
+    A product whose values come from an interval counts with `_POINTS_IN_RANGE` equally likely points of it.
+    """
+    ratios = []
+    for product in pool:
+        scale = 100 if unit_is_money else product.list_price_cents
+        spec = priors.drawn_spec(
+            rule,
+            list_price=product.list_price_cents / scale,
+            lowest_price=product.lowest_price_cents / scale,
+            highest_price=product.highest_price_cents / scale,
+        )
+        if isinstance(spec, priors.ConstantSpec):
+            ratios.append(spec.value)
+        else:
+            ratios.extend(priors.quantile(spec, point / (_POINTS_IN_RANGE - 1)) for point in range(_POINTS_IN_RANGE))
+    ratios.sort()
     points = []
     for step in range(COST_QUANTILES):
         place = step / (COST_QUANTILES - 1) * (len(ratios) - 1)
@@ -365,6 +410,60 @@ def _lowest_prior(pool: list[Product], *, unit_is_money: bool) -> priors.Empiric
         right = min(left + 1, len(ratios) - 1)
         points.append(ratios[left] + (ratios[right] - ratios[left]) * (place - left))
     return priors.EmpiricalSpec(quantiles=tuple(round(point, 6) for point in points))
+
+
+_POINTS_IN_RANGE = 11
+
+
+def _with_price_ends(spec: MarketSpec, catalogue: Catalogue | None) -> MarketSpec:
+    """The spec with a tier or decade of list prices as the ends that it stands for. Raises `SetupError`."""
+    if spec.price_tier is None and spec.price_decade is None:
+        return spec
+    if (spec.price_tier, spec.price_decade).count(None) == 0 or (spec.price_from_cents, spec.price_to_cents) != (
+        None,
+        None,
+    ):
+        raise SetupError("Choose list prices by a tier, by a decade or by their ends, not by two of them.")
+    if catalogue is None:
+        raise SetupError("A price tier or decade chooses from a catalogue; without one there is none to choose.")
+    if spec.price_decade is not None:
+        if not 0 <= spec.price_decade <= 7:
+            raise SetupError(f"A price decade is 0 to 7, not {spec.price_decade}.")
+        low = 10**spec.price_decade * 100
+        return replace(spec, price_from_cents=low, price_to_cents=10 * low - 1)
+    assert spec.price_tier is not None
+    if not 1 <= spec.price_tier <= splits.TIERS:
+        raise SetupError(f"A price tier is 1 to {splits.TIERS}, not {spec.price_tier}.")
+    try:
+        tiers = splits.price_tiers(product.list_price_cents for product in pool_of(spec, catalogue))
+    except ValueError as error:
+        raise SetupError(str(error)) from error
+    low, high = tiers[spec.price_tier - 1]
+    return replace(spec, price_from_cents=low, price_to_cents=high)
+
+
+def _try_every_product(recipe: Recipe, pool: list[Product]) -> None:
+    """Draw a scenario of each product, so that one that never or always gains is found now and not in a game."""
+    facts = services.facts_of(pool)
+    if recipe.products > 1:
+        for seed in range(10):
+            scenarios.sample(recipe, facts, seed)
+        return
+    for each in facts or [None]:
+        scenarios.sample(recipe, [] if each is None else [each], 0)
+
+
+def _one_of(kind: Any, word: str, *, what: str) -> Any:
+    """The member of an enumeration by its value. Raises `SetupError`."""
+    try:
+        return kind(word)
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise SetupError(f"There is no {what} {word!r}; choose one of {known}.") from None
+
+
+def _split_of(product: Product) -> Split:
+    return splits.split_of(sku=product.sku, list_price_cents=product.list_price_cents)
 
 
 def _mechanism_name(recipe: Recipe) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from markets import setup
+from markets.engine import priors
 from markets.engine.protocol import Role
 from markets.engine.scenarios import decode_recipe
 from negotiation_site import seating
@@ -23,10 +24,24 @@ def correlation(text: str) -> float:
     return number
 
 
+def opening_bids(text: str) -> tuple[float, float] | None:
+    """`none`, or two shares of the list price as LO:HI, for argparse."""
+    if text == "none":
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is neither none nor two shares such as 0.25:0.30") from None
+    return low, high
+
+
 class Command(ContractCommand):
     help = (
-        "Define a market. Values: bands, uniform:LO:HI, lognormal:MEDIAN:SIGMA, constant:X; cost: "
-        "lowest, uniform:LO:HI, constant:X; as shares of the list price or, with --unit money, in money."
+        "Define a market. Values: bands, uniform:LO:HI, lognormal:MEDIAN:SIGMA, constant:X, with a hidden "
+        "common factor as in bands*uniform:0.6:1.6; cost: lowest, uniform:LO:HI, constant:X; as shares of the "
+        "list price or, with --unit money, in money. From a product's own prices: values highest:SHARE (of the "
+        "highest or list price) or range:LO:HI (from LO x lowest to HI of the range above highest), cost "
+        "lowest:LO:HI."
     )
 
     def arguments(self, parser: CommandParser) -> None:
@@ -36,6 +51,22 @@ class Command(ContractCommand):
         parser.add_argument("--name", default="")
         parser.add_argument("--summary", default="")
         parser.add_argument("--category", default="", help="draw products of this category only")
+        parser.add_argument(
+            "--price-tier", type=positive, help="draw from this fifth of the list prices only, 1 the cheapest"
+        )
+        parser.add_argument(
+            "--price-decade", type=int, help="d: draw list prices from 10**d to below 10**(d + 1) units of money only"
+        )
+        parser.add_argument("--split", default="", help="draw the training, held_out or held_out_decade part only")
+        parser.add_argument(
+            "--gains", default="", help="forced or none: draw again until trade can gain, or until it cannot"
+        )
+        parser.add_argument(
+            "--opening-bids",
+            type=opening_bids,
+            default=(0.25, 0.30),
+            help="LO:HI, the buyers' opening bids as shares of the list price, or none",
+        )
         parser.add_argument("--buyers-n", type=positive, help="number of buyers")
         parser.add_argument("--products-m", type=positive, help="products on the table at once")
         parser.add_argument("--turns", type=positive, help="rounds, or messages of the seller")
@@ -56,6 +87,11 @@ class Command(ContractCommand):
             name=options["name"],
             summary=options["summary"],
             category=options["category"],
+            price_tier=options["price_tier"],
+            price_decade=options["price_decade"],
+            split=options["split"],
+            gains=options["gains"],
+            opening_bids=options["opening_bids"],
             buyers=options["buyers_n"],
             products=options["products_m"],
             turns=options["turns"],
@@ -81,6 +117,8 @@ class Command(ContractCommand):
             "products_m": recipe.products,
             "turns": setup.turns_of(recipe),
             "stock": recipe.stock,
+            "values": priors.format_spec(recipe.value_spec),
+            "cost": priors.format_spec(recipe.cost_spec),
         }
 
     def describe(self, document: Any) -> str:
