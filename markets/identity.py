@@ -1,7 +1,10 @@
-"""Who is at the browser: an anonymous player is a row that the server-side session points to.
+"""Who is at the browser: the participant of the account that is signed in, else the one of this session.
 
-Nothing about identity is kept in the page. A participant is made when somebody first does
-something that needs one, never by looking at a page.
+An anonymous player is a row that the server-side session points to. Signing in leaves that pointer
+where it is and looks past it: `set_aside` is who it names, until the games are brought along
+(`accounts.bring_along`) or somebody signs out. An account's participant answers to sessions of that
+account alone, whatever a session points to. Nothing about identity is kept in the page; a participant
+is made when somebody first does something that needs one, never by looking at a page.
 """
 
 import random
@@ -9,8 +12,11 @@ import secrets
 from importlib import import_module
 
 from django.conf import settings
+from django.contrib import auth
+from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
 from django.db import IntegrityError, transaction
+from django.http import HttpRequest
 
 from markets.models import Participant
 
@@ -115,29 +121,53 @@ def stored_session(session_key: str | None) -> SessionBase:
     return store(session_key)
 
 
+def account_of(session: SessionBase) -> User | None:
+    """The account signed in to this session, by Django's own rules: a changed password ends it everywhere else."""
+    request = HttpRequest()
+    request.session = session
+    user = auth.get_user(request)
+    return user if isinstance(user, User) else None
+
+
 def participant_of(session: SessionBase) -> Participant | None:
-    """The participant of this session, if there is one."""
+    """Who plays in this session, if anybody has yet."""
+    account = account_of(session)
+    if account is not None:
+        return Participant.objects.filter(account=account).first()
+    return _anonymous(session)
+
+
+def set_aside(session: SessionBase) -> Participant | None:
+    """The anonymous player of this browser, whom somebody signed in looks past."""
+    return None if account_of(session) is None else _anonymous(session)
+
+
+def _anonymous(session: SessionBase) -> Participant | None:
     key = session.get(SESSION_KEY)
-    return None if key is None else Participant.objects.filter(pk=key).first()
+    return None if key is None else Participant.objects.filter(pk=key, account=None).first()
 
 
 def ensure_participant(session: SessionBase) -> Participant:
-    """The participant of this session, made now if need be."""
+    """Who plays in this session, made now if need be."""
     known = participant_of(session)
     if known is not None:
         return known
-    participant = _new_participant()
-    session[SESSION_KEY] = participant.pk
+    account = account_of(session)
+    participant = new_participant(account=account)
+    if account is None:
+        session[SESSION_KEY] = participant.pk
     return participant
 
 
-def _new_participant() -> Participant:
-    """A participant under a pseudonym that nobody else has."""
+def new_participant(*, account: User | None = None) -> Participant:
+    """A participant under a pseudonym that nobody else has; an account's own where it has one already."""
     chance = random.Random(secrets.randbits(64))
     while True:
         name = f"{chance.choice(_FIRST)} {chance.choice(_SECOND)} {chance.randint(100, 9999)}"
         try:
             with transaction.atomic():
-                return Participant.objects.create(pseudonym=name)
+                return Participant.objects.create(pseudonym=name, account=account)
         except IntegrityError:
-            continue
+            known = None if account is None else Participant.objects.filter(account=account).first()
+            if known is not None:
+                return known
