@@ -10,12 +10,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
+from msgspec import UnsetType
 
 from markets import priors_text
 from markets.engine import priors
 from markets.engine.money import format_amount
 from markets.engine.protocol import Role
-from markets.engine.scenarios import Alternating, Recipe, SellerTurns, decode_recipe
+from markets.engine.scenarios import Alternating, Gains, Recipe, SellerTurns, Split, decode_recipe
 from markets.illustrations import category_name
 from markets.models import Catalogue, Market
 
@@ -92,6 +93,7 @@ def facts(market: Market) -> tuple[Fact, ...]:
         (_("Who opens"), "" if opener is None else _("the seller") if opener is Role.SELLER else _("the buyer")),
         (_("Products from"), goods(market.catalogue, market.category) or _("no catalogue")),
         (_("List prices drawn"), price_range_text(market, recipe.currency)),
+        (_("Part of the catalogue"), "" if isinstance(recipe.split, UnsetType) else split_text(recipe.split)),
         (_("Products on the table"), str(recipe.products)),
         (_("Stock of each"), str(recipe.stock)),
         (_("Buyers"), str(recipe.buyers)),
@@ -100,6 +102,7 @@ def facts(market: Market) -> tuple[Fact, ...]:
         (_("Told about the cost"), told_text(recipe)),
         (_("Values and costs are"), _("amounts of money") if recipe.unit_is_money else _("shares of the list price")),
         (_("Correlation"), f"{recipe.rho:g}"),
+        (_("Draws"), "" if isinstance(recipe.gains, UnsetType) else gains_text(recipe.gains)),
         (_("Currency"), recipe.currency),
         (_("Opening bids"), _openings_text(recipe)),
         (_("Kept from losing money"), ", ".join(_role_text(role) for role in recipe.regulated) or _("nobody")),
@@ -123,6 +126,23 @@ def changes(before: Market, after: Market) -> tuple[str, ...]:
         for label in dict.fromkeys((*old, *new))
         if old.get(label) != new.get(label)
     )
+
+
+def split_text(split: Split) -> str:
+    """A part of a catalogue."""
+    return {
+        Split.TRAINING: _("products that agents train on"),
+        Split.HELD_OUT: _("products held out from training"),
+        Split.HELD_OUT_DECADE: _("products of the price decade held out from training"),
+    }[split]
+
+
+def gains_text(gains: Gains) -> str:
+    """What is drawn again."""
+    return {
+        Gains.FORCED: _("again until trade can gain"),
+        Gains.NONE: _("again until trade cannot gain"),
+    }[gains]
 
 
 def spec_text(spec: Any) -> str:

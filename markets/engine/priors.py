@@ -220,6 +220,10 @@ def _check_share(number: float) -> None:
 _VALUE_FORMS = "bands, uniform:LO:HI, lognormal:MEDIAN:SIGMA, constant:X or bands*uniform:LO:HI"
 _RULE_FORMS = f"{_VALUE_FORMS}, highest:SHARE or range:LO:HI"
 _COST_FORMS = "lowest, lowest:LO:HI, uniform:LO:HI or constant:X"
+VALUE_FORMS = tuple(re.split(", | or ", _RULE_FORMS))
+"""What `parse_value_rule` reads, as templates whose capitals are numbers; a form to fill in is made of these."""
+COST_FORMS = tuple(re.split(", | or ", _COST_FORMS))
+"""What `parse_cost_spec` reads, likewise."""
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{0,20})?|\.[0-9]{1,20}")
 _MAX_SPEC_CHARS = 2_000
 

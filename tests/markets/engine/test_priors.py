@@ -375,3 +375,16 @@ def correlation(left, right):
     pairs = [(a - mean_left, b - mean_right) for a, b in zip(left, right, strict=True)]
     spread = math.sqrt(math.fsum(a * a for a, _ in pairs) * math.fsum(b * b for _, b in pairs))
     return math.fsum(a * b for a, b in pairs) / spread
+
+
+@pytest.mark.parametrize(
+    ("forms", "parse"),
+    [(priors.VALUE_FORMS, priors.parse_value_rule), (priors.COST_FORMS, priors.parse_cost_spec)],
+    ids=["values", "costs"],
+)
+def test_every_form_that_is_offered_is_read_with_numbers_for_its_capitals(forms, parse):
+    assert len(set(forms)) == len(forms) >= 4
+    for form in forms:
+        numbers = iter(("0.5", "0.75"))
+        text = re.sub("[A-Z]+", lambda match: next(numbers), form)
+        assert priors.format_spec(parse(text)) == text
