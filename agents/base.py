@@ -1,4 +1,4 @@
-"""What an agent is: something that turns an observation into one action.
+"""What an agent is: something that turns an observation into one action, or into several at once.
 
 An agent keeps no memory between turns. All it may use is in its `Turn`: the observation, the past
 as its seat saw it, and random streams derived from the scenario's seed: one for the
@@ -12,12 +12,12 @@ import random
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from markets.engine.observation import Observation, SeenEvent, seen_events
-from markets.engine.protocol import Action, LogEntry, Party, RejectOffer, Role, Say
+from markets.engine.protocol import Action, LogEntry, Party, RejectOffer, Role, Say, Wait
 from markets.engine.scenarios import Family, Scenario
 from markets.engine.seeds import derive_seed
 
@@ -85,6 +85,22 @@ class Agent(Protocol):
     def act(self, turn: Turn) -> Action:
         """The next move. Called only when `turn.observation.to_move` is true."""
         ...
+
+
+@runtime_checkable
+class BatchAgent(Agent, Protocol):
+    """A player that, on a simulated clock, may answer with several actions that arrive together."""
+
+    def act_batch(self, turn: Turn) -> Sequence[Action]:
+        """The next moves in order; none at all waits for the other side."""
+        ...
+
+
+def batch(agent: Agent, turn: Turn) -> tuple[Action, ...]:
+    """What the agent does when it is asked once in an event-driven negotiation."""
+    if isinstance(agent, BatchAgent):
+        return tuple(agent.act_batch(turn)) or (Wait(),)
+    return (agent.act(turn),)
 
 
 class Kind(StrEnum):

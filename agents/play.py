@@ -3,21 +3,27 @@
 The driver owns the order of moves: answers that are due come first, then the seller. A move that
 breaks a rule is recorded as refused and costs its sender the message; nothing is guessed or
 repaired. Pure: the same scenario and agents give the same log in any process.
+
+On a simulated clock the driver also owns time and chance: how long each action takes is drawn from
+the scenario's seed, and it keeps what is on its way and who wakes when (`_Clockwork`).
 """
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from agents.base import Agent, AgentSpec, Kind, Turn
+from agents.base import Agent, AgentSpec, Kind, Turn, batch
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import (
     Action,
+    Event,
     IllegalAction,
     LogEntry,
     Party,
 )
-from markets.engine.scenarios import Scenario
+from markets.engine.scenarios import EventDriven, Scenario
+from markets.engine.seeds import derive_seed
 from markets.engine.state import State, evolve, initial
 
 
@@ -42,10 +48,12 @@ def seat(spec: AgentSpec) -> Seat:
     return Seat(spec, spec.build())
 
 
-def turn_for(state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None) -> Turn:
+def turn_for(
+    state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None, *, now_ms: int = 0
+) -> Turn:
     """What the agent of `spec` on `party`'s chair is asked now; `log` lets it look back in order."""
     return Turn(
-        observation=observe(state, party),
+        observation=observe(state, party, now_ms=now_ms),
         seed=state.scenario.seed,
         party=party,
         slug=spec.slug,
@@ -62,6 +70,8 @@ def play(
     words: Callable[[Action, Turn], Action] | None = None,
 ) -> Played:
     """Play `scenario` to its end; `words` puts each move into words where these are wanted."""
+    if isinstance(scenario.mechanism, EventDriven):
+        return _Clockwork(scenario, scenario.mechanism, seats, words).play()
     state = initial(scenario)
     opening = rules.opening_events(state)
     for event in opening:
@@ -83,3 +93,108 @@ def play(
         log.extend(rules.number(events, after=state.version, at_ms=0))
         state = after
     return Played(tuple(log), state, actions)
+
+
+class _Flight(NamedTuple):
+    """The actions of one activation on their way to the table."""
+
+    lands_ms: int
+    actions: tuple[Action, ...]
+
+
+class _Clockwork:
+    """One negotiation on a simulated clock: what is on its way, and who wakes when.
+
+    A party that is asked at some moment acts on what it saw then. Its actions take their times one
+    after the other and arrive together when the last has. What arrives for a party that is busy
+    wakes it as soon as it has acted; a timed wait wakes its keeper unless something arrives first,
+    and what arrives at the same millisecond does.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        mechanism: EventDriven,
+        seats: Mapping[Party, Seat],
+        words: Callable[[Action, Turn], Action] | None,
+    ) -> None:
+        self._seats = seats
+        self._words = words
+        self._latency_ms = mechanism.latency_ms
+        self._deadline_ms = scenario.deadline_ms
+        self._chance = {party: random.Random(derive_seed("latency", scenario.seed, party)) for party in seats}
+        self._state = initial(scenario)
+        self._log: list[LogEntry] = []
+        self._actions: dict[int, Action] = {}
+        self._flights: dict[Party, _Flight] = {}
+        """In the order in which they set out."""
+        self._missed: set[Party] = set()
+        """Parties that something arrived for while they were busy."""
+        self._now_ms = 0
+
+    def play(self) -> Played:
+        """To the end: a deal, somebody left, the cap, or nobody will ever wake."""
+        while not self._state.ended:
+            self._wake()
+            alarm_ms = self._next_alarm_ms()
+            if self._flights:
+                party = min(self._flights, key=lambda flying: self._flights[flying].lands_ms)
+                if alarm_ms is None or self._flights[party].lands_ms <= alarm_ms:
+                    self._land(party, self._flights.pop(party))
+                    continue
+            if alarm_ms is None:
+                self._write(*rules.fall_silent(self._state))
+            else:
+                self._now_ms = alarm_ms  # The wait of somebody who is not busy: the next to be asked.
+        return Played(tuple(self._log), self._state, self._actions)
+
+    def _wake(self) -> None:
+        """Ask everybody who has something to act upon and is not busy."""
+        due = rules.parties_due(self._state, self._now_ms)
+        for party in self._seats:
+            if party not in self._flights and (party in due or party in self._missed):
+                self._missed.discard(party)
+                self._ask(party)
+
+    def _ask(self, party: Party) -> None:
+        sitting = self._seats[party]
+        turn = turn_for(self._state, party, sitting.spec, self._log, now_ms=self._now_ms)
+        actions = batch(sitting.agent, turn)
+        if self._words is not None:
+            actions = tuple(self._words(action, turn) for action in actions)
+        low_ms, high_ms = self._latency_ms
+        draw = self._chance[party].random
+        takes_ms = sum(low_ms + int(draw() * (high_ms - low_ms + 1)) for _action in actions)
+        self._flights[party] = _Flight(self._now_ms + takes_ms, actions)
+
+    def _land(self, party: Party, flight: _Flight) -> None:
+        """Judge the actions of a batch at the moment it arrives; nothing lands on a table that is cleared.
+
+        Who would land after the scenario's deadline has let its time run out.
+        """
+        if self._deadline_ms is not None and flight.lands_ms > self._deadline_ms:
+            self._now_ms = max(self._now_ms, self._deadline_ms)
+            self._write(*rules.expire(self._state, party))
+            return
+        self._now_ms = flight.lands_ms
+        heard = self._state.threads[0].position
+        for action in flight.actions:
+            try:
+                events, after = rules.step(self._state, party, action, self._now_ms)
+            except IllegalAction as refused:
+                events, after = rules.refuse(self._state, party, refused.code, buyer=action.buyer)
+            self._actions[self._state.version + 1] = action
+            self._write(events, after)
+            if after.ended:
+                return
+        if self._state.threads[0].position != heard:
+            self._missed.update(self._flights)
+
+    def _next_alarm_ms(self) -> int | None:
+        """When the first timed wait is over, of parties that are not busy."""
+        alarms = [rules.next_alarm_ms(self._state, party) for party in self._seats if party not in self._flights]
+        return min((alarm for alarm in alarms if alarm is not None), default=None)
+
+    def _write(self, events: Sequence[Event], after: State) -> None:
+        self._log.extend(rules.number(events, after=self._state.version, at_ms=self._now_ms))
+        self._state = after

@@ -17,9 +17,11 @@ from markets.engine.money import format_amount
 from markets.engine.protocol import Role
 from markets.engine.scenarios import (
     Alternating,
+    EventDriven,
     Family,
     ProductFacts,
     Recipe,
+    SellerTurns,
     decode_recipe,
     decode_scenario,
 )
@@ -144,11 +146,15 @@ def market_card(market: Market, *, played: str = "") -> presentation.MarketCard:
 
 
 def _length_text(recipe: Recipe) -> str:
-    if isinstance(recipe.mechanism, Alternating):
-        rounds = recipe.mechanism.rounds
-        return ngettext("%(count)d round", "%(count)d rounds", rounds) % {"count": rounds}
-    turns = recipe.mechanism.turns
-    return ngettext("%(count)d message to spend", "%(count)d messages to spend", turns) % {"count": turns}
+    if isinstance(recipe.mechanism, SellerTurns):
+        turns = recipe.mechanism.turns
+        return ngettext("%(count)d message to spend", "%(count)d messages to spend", turns) % {"count": turns}
+    rounds = recipe.mechanism.rounds
+    if isinstance(recipe.mechanism, EventDriven):
+        return ngettext("about %(count)d round, no turns", "about %(count)d rounds, no turns", rounds) % {
+            "count": rounds
+        }
+    return ngettext("%(count)d round", "%(count)d rounds", rounds) % {"count": rounds}
 
 
 # --- Detail -----------------------------------------------------------------------------------------
@@ -223,7 +229,20 @@ def rules(recipe: Recipe) -> tuple[str, ...]:
             _("Seller and buyer write in turn, one message each a round, for up to %(rounds)d rounds.")
             % {"rounds": mechanism.rounds}
         )
-        lines.append(_("The seller writes first.") if mechanism.opener is Role.SELLER else _("The buyer writes first."))
+        lines.append(_first(mechanism.opener))
+    elif isinstance(mechanism, EventDriven):
+        lines.append(_first(mechanism.opener))
+        lines.append(_("From then on there are no turns: either side may write, offer or answer at any time."))
+        lines.append(
+            ngettext(
+                "Plan for about %(rounds)d message each; after %(events)d moves of both together it ends without a deal.",
+                "Plan for about %(rounds)d messages each; after %(events)d moves of both together it ends without a deal.",
+                mechanism.rounds,
+            )
+            % {"rounds": mechanism.rounds, "events": mechanism.events}
+        )
+        if recipe.regulated == ():
+            lines.append(_("Nothing stops you from a deal that costs you money: look at your own value."))
     else:
         lines.append(
             _("The seller has %(turns)d messages to spend over %(buyers)d buyers; whoever is written to answers.")
@@ -238,6 +257,10 @@ def rules(recipe: Recipe) -> tuple[str, ...]:
     if recipe.regulated:
         lines.append(_("Prices that would cost the one who names them money are refused."))
     return tuple(lines)
+
+
+def _first(opener: Role) -> str:
+    return _("The seller writes first.") if opener is Role.SELLER else _("The buyer writes first.")
 
 
 def _public(recipe: Recipe) -> tuple[str, ...]:

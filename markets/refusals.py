@@ -26,6 +26,8 @@ _MARKED = (
     gettext_noop("A message may be at most 2,000 characters long."),
     gettext_noop("The message holds characters that cannot be stored. Type it again."),
     gettext_noop("This market has no clock to wait on."),
+    gettext_noop("A wait lasts at most ten minutes and never goes back in time."),
+    gettext_noop("This market has no prices to look up."),
     gettext_noop("The deadline has passed."),
     gettext_noop("The message could not be read."),
 )

@@ -30,11 +30,13 @@ from markets.engine.protocol import (
     OfferMade,
     OfferRejected,
     PartyLeft,
+    PriceSearched,
     ProductSoldOut,
     Role,
     TurnPassed,
+    Waited,
 )
-from markets.engine.scenarios import Alternating
+from markets.engine.scenarios import Alternating, EventDriven, SellerTurns
 from markets.engine.state import ThreadStatus
 from markets.illustrations import category_image
 from markets.links import share_url
@@ -366,7 +368,10 @@ def status_bar(view: SeatView) -> presentation.StatusBar:
             "number": number,
             "rounds": mechanism.rounds,
         }
-    elif view.role is Role.SELLER and observation.turns_left is not None:
+    elif isinstance(mechanism, EventDriven):
+        left = observation.events_left or 0
+        round_text = ngettext("%(left)d move left for both", "%(left)d moves left for both", left) % {"left": left}
+    elif isinstance(mechanism, SellerTurns) and view.role is Role.SELLER and observation.turns_left is not None:
         turns_left, turns_total = observation.turns_left, mechanism.turns
         turns_text = ngettext(
             "%(left)d of %(total)d message left", "%(left)d of %(total)d messages left", turns_total
@@ -591,6 +596,9 @@ def event_item(view: SeatView, event: SeenEvent, *, thread: int) -> presentation
             else:
                 sentence = _("%(who)s did not answer in time.") % {"who": other}
             return _system("deadline", sentence, seq=event.seq, thread=thread)
+        case Waited() | PriceSearched():
+            sentence = _("You waited.") if isinstance(happened, Waited) else _("You looked at prices.")
+            return _system("refused", sentence, seq=event.seq, thread=thread)
         case MoveRefused():
             sentence = _("A move was refused and its turn is spent.")
             return _system("refused", sentence, seq=event.seq, thread=thread)
@@ -614,6 +622,8 @@ def end_sentence(reason: EndReason, *, role: Role | None = None) -> str:
         EndReason.BUYERS_GONE: _("Nobody is left to sell to. The negotiation is over."),
         EndReason.SELLER_LEFT: _("The seller left. The negotiation is over."),
         EndReason.TURNS_USED: _("No messages are left. The negotiation is over."),
+        EndReason.EVENTS_USED: _("No moves are left. The negotiation is over."),
+        EndReason.SILENCE: _("Both sides waited for the other. The negotiation is over."),
         EndReason.DEADLINE: _("The time is up. The negotiation is over."),
         EndReason.MALFORMED: _("A message could not be read. The negotiation is over."),
         EndReason.CLOSED: _("The market has closed. The negotiation is over."),

@@ -17,7 +17,7 @@ from msgspec import UNSET
 from markets import recipe_text, services
 from markets.engine import priors, scenarios, splits
 from markets.engine.protocol import Role, encode
-from markets.engine.scenarios import Family, Gains, Mechanism, Recipe, SellerTurns, Split
+from markets.engine.scenarios import EventDriven, Family, Gains, Mechanism, Recipe, SellerTurns, Split
 from markets.importers import BadRow, ProductRow
 from markets.models import Catalogue, Market, Product
 
@@ -29,6 +29,8 @@ COST_QUANTILES = 21
 DEFAULT_BUYERS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 3, Family.CATALOGUE: 3}
 DEFAULT_PRODUCTS = {Family.BILATERAL: 1, Family.MULTI_BUYER: 1, Family.CATALOGUE: 3}
 DEFAULT_TURNS = {Family.BILATERAL: 6, Family.MULTI_BUYER: 8, Family.CATALOGUE: 12}
+DEFAULT_EVENT_ROUNDS = 10
+"""Rounds that the parties of an event-driven market are told of."""
 DEFAULT_MECHANISM = {
     Family.BILATERAL: "alternating",
     Family.MULTI_BUYER: "seller_turns",
@@ -83,7 +85,10 @@ class MarketSpec:
     currency: str = "USD"
     opening_bids: tuple[float, float] | None = (0.25, 0.30)
     """Range of the buyers' opening bids as a share of the list price; None for no openings."""
-    malformed_ends: bool = True
+    malformed_ends: bool | None = None
+    """Whether an agent's unreadable message ends a negotiation of two; None: in alternating rounds."""
+    events: int | None = None
+    """Cap on the events of an event-driven market."""
     cost_told: str = ""
     """What everybody is told about the cost, as a value spec; empty tells its true distribution."""
     seller_agent: str = "linear"
@@ -236,7 +241,7 @@ def rules_of(market: Market) -> tuple[object, ...]:
 def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
     """The rule behind a spec. Raises `SetupError` or `SpecError`."""
     family = family_named(spec.family)
-    turns = DEFAULT_TURNS[family] if spec.turns is None else spec.turns
+    mechanism = _mechanism(spec, family)
     unit_is_money = _unit_is_money(spec.unit)
     value_spec = priors.parse_value_rule(_values_text(spec, family, unit_is_money))
     cost_spec = priors.parse_cost_spec(_cost_text(spec, has_pool=bool(pool)))
@@ -260,7 +265,7 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         cost_prior = priors.parse_value_spec(spec.cost_told)
     return Recipe(
         family=family,
-        mechanism=_mechanism(spec.mechanism or DEFAULT_MECHANISM[family], turns=turns, opener=spec.opener),
+        mechanism=mechanism,
         buyers=DEFAULT_BUYERS[family] if spec.buyers is None else spec.buyers,
         products=DEFAULT_PRODUCTS[family] if spec.products is None else spec.products,
         stock=spec.stock,
@@ -274,17 +279,24 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         unit_is_money=unit_is_money,
         currency=spec.currency,
         regulated=spec.regulated,
-        malformed_ends=spec.malformed_ends,
+        malformed_ends=not isinstance(mechanism, EventDriven) if spec.malformed_ends is None else spec.malformed_ends,
         opening_bid_share=spec.opening_bids,
     )
 
 
-def _mechanism(name: str, *, turns: int, opener: Role) -> Mechanism:
-    """A mechanism by name, with what it has of a length and an opener. Raises `SetupError`."""
+def _mechanism(spec: MarketSpec, family: Family) -> Mechanism:
+    """The spec's mechanism, with what it has of a length, an opener and a cap. Raises `SetupError`."""
+    name = spec.mechanism or DEFAULT_MECHANISM[family]
     kind = MECHANISMS.get(name)
     if kind is None:
         raise SetupError(f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
-    said = {"rounds": turns, "turns": turns, "opener": opener}
+    if spec.events is not None and kind is not EventDriven:
+        raise SetupError(f"Only an event_driven market has a cap on events; this one is played by {name}.")
+    usual = DEFAULT_EVENT_ROUNDS if kind is EventDriven else DEFAULT_TURNS[family]
+    turns = usual if spec.turns is None else spec.turns
+    said: dict[str, Any] = {"rounds": turns, "turns": turns, "opener": spec.opener}
+    if spec.events is not None:
+        said["events"] = spec.events
     mechanism: Mechanism = kind(**{field: said[field] for field in kind.__struct_fields__ if field in said})
     return mechanism
 

@@ -16,7 +16,7 @@ from markets.engine import priors
 from markets.engine.money import MAX_PRICE_CENTS, Cents
 from markets.engine.observation import Observation, SeenOffer, SeenThread
 from markets.engine.protocol import Role
-from markets.engine.scenarios import Alternating
+from markets.engine.scenarios import Alternating, EventDriven
 
 ABSURD_QUANTILE = 0.999
 """A buyer calls an ask absurd relative to this quantile of the public prior or the list price,
@@ -120,7 +120,7 @@ def clock(observation: Observation) -> Clock:
     them, the public turns over the public number of buyers, rounded up.
     """
     mechanism = observation.mechanism
-    if isinstance(mechanism, Alternating):
+    if isinstance(mechanism, Alternating | EventDriven):
         return Clock(observation.threads[0].my_messages, mechanism.rounds)
     if observation.role is Role.SELLER:
         assert observation.turns_left is not None
@@ -135,7 +135,10 @@ def has_last_word(observation: Observation) -> bool:
 
 
 def unanswerable(observation: Observation) -> bool:
-    """Whether the message to be sent now is one that nobody can answer."""
+    """Whether the message to be sent now is one that nobody can answer, or that comes after the
+    rounds that both sides of an event-driven negotiation were told of."""
+    if isinstance(observation.mechanism, EventDriven):
+        return observation.turns_left == 0
     return has_last_word(observation) and observation.turns_left == 1
 
 

@@ -11,7 +11,7 @@ import msgspec
 from markets.engine import optimum
 from markets.engine.money import Cents
 from markets.engine.protocol import Party, Role, buyer_of, role_of
-from markets.engine.scenarios import Alternating, Family, Scenario
+from markets.engine.scenarios import Alternating, EventDriven, Family, Scenario
 
 
 class Assumption(StrEnum):
@@ -137,4 +137,6 @@ def _turns(scenario: Scenario, role: Role) -> int:
     mechanism = scenario.mechanism
     if isinstance(mechanism, Alternating):
         return mechanism.rounds - (mechanism.opener is not role)
+    if isinstance(mechanism, EventDriven):
+        return mechanism.rounds
     return mechanism.turns if role is Role.SELLER else -(-mechanism.turns // scenario.buyers)

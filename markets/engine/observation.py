@@ -29,13 +29,15 @@ from markets.engine.protocol import (
     OfferRejected,
     Party,
     PartyLeft,
+    PriceSearched,
     ProductSoldOut,
     Role,
     TurnPassed,
+    Waited,
     buyer_of,
     role_of,
 )
-from markets.engine.scenarios import Alternating, Family, Mechanism, Prior, Scenario
+from markets.engine.scenarios import Alternating, EventDriven, Family, Mechanism, PriceRange, Prior, Scenario
 from markets.engine.state import State, Thread, ThreadStatus
 
 _E = TypeVar("_E", bound=msgspec.Struct)
@@ -53,6 +55,8 @@ class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
     """The observing party's own value (buyer) or cost (seller)."""
     units_left: int
     """For the seller the stock; for a buyer 1 while the product can be had and 0 afterwards."""
+    price_range: PriceRange | None = None
+    """What the observing party found when it looked prices up; None before that."""
 
 
 class SeenOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,10 +121,15 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     threads: tuple[SeenThread, ...]
     """For the seller one per buyer, in order; for a buyer exactly its own."""
     turns_left: int | None
-    """Messages the observing party has left; None for a buyer under seller turns."""
+    """Messages the observing party has left; None for a buyer under seller turns. Event-driven,
+    of those it was told of: at 0 it may still act."""
     to_move: bool
     """Whether the observing party may write anywhere now."""
     end_reason: EndReason | None
+    now_ms: int = 0
+    """Time on the simulated clock; 0 where there is none."""
+    events_left: int | None = None
+    """What both sides may still do before an event-driven negotiation ends; None in every other."""
 
     @property
     def ended(self) -> bool:
@@ -146,9 +155,9 @@ class SeenEvent(msgspec.Struct, frozen=True, kw_only=True):
     event: Event | TurnPassed
 
 
-def observe(state: State, party: Party) -> Observation:
-    """What `party` may know of the table as it stands."""
-    scenario = state.scenario
+def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
+    """What `party` may know of the table as it stands; `now_ms` is the driver's clock."""
+    scenario, mechanism = state.scenario, state.scenario.mechanism
     role, own = role_of(party), buyer_of(party)
     is_seller = role is Role.SELLER
     threads = state.threads if is_seller else (state.thread(own),)
@@ -156,7 +165,7 @@ def observe(state: State, party: Party) -> Observation:
     return Observation(
         role=role,
         family=scenario.family,
-        mechanism=scenario.mechanism,
+        mechanism=mechanism,
         currency=scenario.currency,
         products=tuple(
             SeenProduct(
@@ -167,6 +176,7 @@ def observe(state: State, party: Party) -> Observation:
                 list_price_cents=product.list_price_cents,
                 reservation_value_cents=scenario.reservation_value_cents(role=role, buyer=own, product=index),
                 units_left=(state.stock_left[index] if is_seller else min(1, state.stock_left[index])),
+                price_range=_price_range(state, role, index),
             )
             for index, product in enumerate(scenario.products)
         ),
@@ -177,15 +187,26 @@ def observe(state: State, party: Party) -> Observation:
         turns_left=_turns_left(state, role),
         to_move=any(thread.my_move for thread in seen),
         end_reason=_seen_reason(state.end_reason, scenario.family, role),
+        now_ms=now_ms,
+        events_left=mechanism.events - state.events_used if isinstance(mechanism, EventDriven) else None,
     )
+
+
+def _price_range(state: State, role: Role, product: int) -> PriceRange | None:
+    """The public price range of a product, for who has looked it up."""
+    ranges = state.scenario.price_ranges
+    if isinstance(ranges, msgspec.UnsetType) or not isinstance(state.scenario.mechanism, EventDriven):
+        return None
+    return ranges[product] if product in state.threads[0].desk(role).searched else None
 
 
 def seen_events(scenario: Scenario, log: Iterable[LogEntry], party: Party) -> tuple[SeenEvent, ...]:
     """The past as `party` may know it, numbered for this party alone."""
     role, own = role_of(party), buyer_of(party)
+    free = isinstance(scenario.mechanism, EventDriven)
     seen: list[SeenEvent] = []
     for entry in log:
-        event = _seen_event(entry.event, scenario.family, role, own)
+        event = _seen_event(entry.event, scenario.family, role, own, free=free)
         if event is None:
             continue
         thread = getattr(event, "buyer", 0) if role is Role.SELLER else 0
@@ -193,8 +214,11 @@ def seen_events(scenario: Scenario, log: Iterable[LogEntry], party: Party) -> tu
     return tuple(seen)
 
 
-def _seen_event(event: Event, family: Family, role: Role, own: int) -> Event | TurnPassed | None:
-    """`event` as the party may see it, or None. A buyer's copies carry no buyer number."""
+def _seen_event(event: Event, family: Family, role: Role, own: int, *, free: bool) -> Event | TurnPassed | None:
+    """`event` as the party may see it, or None. A buyer's copies carry no buyer number.
+
+    Where both sides are `free` to act, another party's refused move passes no turn.
+    """
     is_seller = role is Role.SELLER
     match event:
         case NegotiationEnded():
@@ -207,7 +231,13 @@ def _seen_event(event: Event, family: Family, role: Role, own: int) -> Event | T
         case DeadlinePassed(by=Role.SELLER):
             # It belongs to no thread: with several buyers it would tell of the seller's pace.
             return event if is_seller or family is Family.BILATERAL else None
+        case Waited() | PriceSearched():
+            if event.by is not role:
+                return None
+            return event if is_seller else _anonymous(event)
         case MoveRefused():
+            if free and event.by is not role:
+                return None
             if event.by is role and (is_seller or event.buyer == own):
                 return event if is_seller else _anonymous(event)
             if is_seller:
@@ -246,6 +276,8 @@ def _turns_left(state: State, role: Role) -> int | None:
         return rules.turns_left(state)
     if isinstance(mechanism, Alternating):
         return mechanism.rounds - state.threads[0].buyer_messages
+    if isinstance(mechanism, EventDriven):
+        return max(0, mechanism.rounds - state.threads[0].buyer_messages)
     return None
 
 

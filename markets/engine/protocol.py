@@ -6,7 +6,8 @@ alone: free text hangs on the event number in rows of its own, so that it can be
 log and its hash stay valid.
 
 Contract: one decoder per direction, strict, unknown fields refused. `PROTOCOL_VERSION` changes
-whenever a field, a tag or a meaning changes.
+whenever a field, a tag or a meaning changes; what an older version wrote is still read, folded and
+encoded byte for byte as it was.
 """
 
 import hashlib
@@ -18,10 +19,13 @@ import msgspec
 
 from markets.engine.money import MAX_PRICE_CENTS, Cents
 
-PROTOCOL_VERSION = "1"
+PROTOCOL_VERSION = "2"
 
 MAX_TALK_CHARS = 2_000
 """Longest talk of one message, in characters; a longer one is refused, never cut."""
+
+MAX_WAIT_MS = 600_000
+"""Longest timed wait in milliseconds: ten minutes."""
 
 
 class Role(StrEnum):
@@ -108,11 +112,18 @@ class Wait(Message, frozen=True, tag="wait"):
     """Longest wait in milliseconds; 0 waits for the other side."""
 
 
+class SearchPrice(Message, frozen=True, tag="search_price"):
+    """Look up what is public about prices; only an event-driven market knows it. Changes nothing."""
+
+    product: int = 0
+    """Index in `Scenario.products`, 0-based."""
+
+
 class Leave(Message, frozen=True, tag="leave"):
     """Walk away for good: a buyer from its thread, the seller from all of them."""
 
 
-Action: TypeAlias = Say | MakeOffer | AcceptOffer | RejectOffer | Wait | Leave
+Action: TypeAlias = Say | MakeOffer | AcceptOffer | RejectOffer | Wait | SearchPrice | Leave
 
 
 class LapseReason(StrEnum):
@@ -130,6 +141,10 @@ class EndReason(StrEnum):
     BUYERS_GONE = "buyers_gone"
     SELLER_LEFT = "seller_left"
     TURNS_USED = "turns_used"
+    EVENTS_USED = "events_used"
+    """An event-driven negotiation reached its cap."""
+    SILENCE = "silence"
+    """Both sides wait for the other and nothing is on its way."""
     DEADLINE = "deadline"
     """Somebody let its time run out, and nobody is left to go on."""
     MALFORMED = "malformed"
@@ -188,6 +203,23 @@ class MessageSent(msgspec.Struct, frozen=True, tag="message_sent", forbid_unknow
     buyer: int
 
 
+class Waited(msgspec.Struct, frozen=True, tag="waited", forbid_unknown_fields=True):
+    """`by` chose to let simulated time pass; the other side is not told."""
+
+    by: Role
+    buyer: int
+    until_ms: int | None
+    """Clock time at which the wait is over unless something arrives earlier; None waits for that."""
+
+
+class PriceSearched(msgspec.Struct, frozen=True, tag="price_searched", forbid_unknown_fields=True):
+    """`by` looked up what is public about prices; the other side is not told."""
+
+    by: Role
+    buyer: int
+    product: int
+
+
 class MoveRefused(msgspec.Struct, frozen=True, tag="move_refused", forbid_unknown_fields=True):
     """An agent's move broke a rule: nothing changed, but its message is spent."""
 
@@ -231,6 +263,8 @@ Event: TypeAlias = (
     | OfferLapsed
     | ProductSoldOut
     | MessageSent
+    | Waited
+    | PriceSearched
     | MoveRefused
     | PartyLeft
     | DeadlinePassed
@@ -244,7 +278,8 @@ class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     n: int
     """Number in the negotiation, from 1, without gaps."""
     at_ms: int
-    """Milliseconds since the negotiation opened; 0 throughout a simulation without a clock."""
+    """Milliseconds since the negotiation opened, simulated or of the wall; 0 throughout a simulation
+    without a clock."""
     event: Event
 
 
@@ -269,6 +304,8 @@ class RefusalCode(StrEnum):
     TALK_TOO_LONG = "talk_too_long"
     TALK_NOT_TEXT = "talk_not_text"
     WAIT_NOT_AVAILABLE = "wait_not_available"
+    WAIT_OUT_OF_RANGE = "wait_out_of_range"
+    SEARCH_NOT_AVAILABLE = "search_not_available"
     DEADLINE_PASSED = "deadline_passed"
     MALFORMED = "malformed"
 
@@ -292,6 +329,8 @@ REFUSAL_SENTENCES: dict[RefusalCode, str] = {
     RefusalCode.TALK_TOO_LONG: "A message may be at most 2,000 characters long.",
     RefusalCode.TALK_NOT_TEXT: "The message holds characters that cannot be stored. Type it again.",
     RefusalCode.WAIT_NOT_AVAILABLE: "This market has no clock to wait on.",
+    RefusalCode.WAIT_OUT_OF_RANGE: "A wait lasts at most ten minutes and never goes back in time.",
+    RefusalCode.SEARCH_NOT_AVAILABLE: "This market has no prices to look up.",
     RefusalCode.DEADLINE_PASSED: "The deadline has passed.",
     RefusalCode.MALFORMED: "The message could not be read.",
 }

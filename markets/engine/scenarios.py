@@ -41,7 +41,23 @@ class SellerTurns(msgspec.Struct, frozen=True, tag="seller_turns", forbid_unknow
     turns: int
 
 
-Mechanism: TypeAlias = Alternating | SellerTurns
+class EventDriven(msgspec.Struct, frozen=True, tag="event_driven", forbid_unknown_fields=True):
+    """Both sides of a bilateral market act when they like, on a simulated clock (arXiv 2604.16472).
+
+    The clock is the driver's: it draws how long each action takes and says when it landed.
+    """
+
+    rounds: int = 10
+    """Messages of each side that the parties are told of. Binds nobody."""
+    events: int = 50
+    """Hard cap on what both sides do together, waits and refused moves included."""
+    opener: Role = Role.SELLER
+    """Who acts first; the other side is free to act from then on."""
+    latency_ms: tuple[int, int] = (500, 2_000)
+    """Bounds of the uniform time that one action takes to land, in simulated milliseconds."""
+
+
+Mechanism: TypeAlias = Alternating | SellerTurns | EventDriven
 
 
 class ProductFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,6 +117,16 @@ class Prior(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Per product: cents that the number 1 stands for (the list price, or one unit of money)."""
 
 
+class PriceRange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a market makes public about prices like that of one product: list prices alone."""
+
+    products: int
+    """Products of the same category that the market draws from, this one included."""
+    lowest_list_price_cents: Cents
+    median_list_price_cents: Cents
+    highest_list_price_cents: Cents
+
+
 class OpeningBid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An offer that the market's opening rule puts on the table before the first message."""
 
@@ -129,9 +155,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     regulated: tuple[Role, ...] = ()
     """Roles whose moves beyond their own reservation value are refused."""
     malformed_ends: bool = True
-    """Whether an unreadable message ends an alternating negotiation."""
+    """Whether an unreadable message ends an alternating or event-driven negotiation."""
     deadline_ms: int | None = None
     """Clock time after which every move is refused; None where a clock rules nothing."""
+    price_ranges: tuple[PriceRange, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Per product what a search finds. Left out where the mechanism knows no search."""
     seed: int
 
     def __post_init__(self) -> None:
@@ -223,6 +251,8 @@ GENERIC_TITLES = tuple(f"Item {letter}" for letter in "ABCDEFGHIJKLMNOPQRSTUVWXY
 MAX_BUYERS = 12
 MAX_PRODUCTS = 12
 MAX_TURNS = 64
+MAX_EVENTS = 1_000
+MAX_LATENCY_MS = 60_000
 
 
 def check(recipe: Recipe, *, pool_size: int) -> None:
@@ -254,8 +284,10 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
     if recipe.family is Family.BILATERAL:
         if recipe.buyers != 1:
             raise RecipeError(f"A bilateral market has one buyer, not {recipe.buyers}.")
-        if not isinstance(recipe.mechanism, Alternating):
-            raise RecipeError("A bilateral market is played in alternating rounds.")
+        if isinstance(recipe.mechanism, SellerTurns):
+            raise RecipeError("A bilateral market is played in alternating rounds or event-driven.")
+        if isinstance(recipe.mechanism, EventDriven):
+            _check_event_driven(recipe.mechanism)
     elif not isinstance(recipe.mechanism, SellerTurns):
         raise RecipeError(f"A {recipe.family.value} market is played in seller turns.")
     public = recipe.public_values
@@ -273,7 +305,17 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
 
 
 def _turns(mechanism: Mechanism) -> int:
-    return mechanism.rounds if isinstance(mechanism, Alternating) else mechanism.turns
+    return mechanism.turns if isinstance(mechanism, SellerTurns) else mechanism.rounds
+
+
+def _check_event_driven(mechanism: EventDriven) -> None:
+    if not 1 <= mechanism.events <= MAX_EVENTS:
+        raise RecipeError(f"The cap on events must be 1 to {MAX_EVENTS}, not {mechanism.events}.")
+    low_ms, high_ms = mechanism.latency_ms
+    if not 1 <= low_ms <= high_ms <= MAX_LATENCY_MS:
+        raise RecipeError(
+            f"A latency must be 1 to {MAX_LATENCY_MS} milliseconds, low to high, not {low_ms} to {high_ms}."
+        )
 
 
 def sample(recipe: Recipe, pool: Sequence[ProductFacts], seed: int) -> Scenario:
@@ -305,8 +347,26 @@ def sample(recipe: Recipe, pool: Sequence[ProductFacts], seed: int) -> Scenario:
         opening_bids=_opening_bids(recipe, public, facts, values, rng),
         regulated=recipe.regulated,
         malformed_ends=recipe.malformed_ends,
+        price_ranges=_price_ranges(facts, pool) if isinstance(recipe.mechanism, EventDriven) else msgspec.UNSET,
         seed=seed,
     )
+
+
+def _price_ranges(facts: Sequence[ProductFacts], pool: Sequence[ProductFacts]) -> tuple[PriceRange, ...]:
+    """The list prices of each product's category, as far as the market draws from it."""
+    ranges = []
+    for fact in facts:
+        listed = sorted(other.list_price_cents for other in pool if other.category == fact.category)
+        listed = listed or [fact.list_price_cents]
+        ranges.append(
+            PriceRange(
+                products=len(listed),
+                lowest_list_price_cents=listed[0],
+                median_list_price_cents=listed[(len(listed) - 1) // 2],
+                highest_list_price_cents=listed[-1],
+            )
+        )
+    return tuple(ranges)
 
 
 MAX_REDRAWS = 2_000

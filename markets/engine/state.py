@@ -25,10 +25,12 @@ from markets.engine.protocol import (
     OfferMade,
     OfferRejected,
     PartyLeft,
+    PriceSearched,
     ProductSoldOut,
     Role,
+    Waited,
 )
-from markets.engine.scenarios import Alternating, Scenario, SellerTurns
+from markets.engine.scenarios import Alternating, EventDriven, Scenario, SellerTurns
 
 _with = msgspec.structs.replace
 
@@ -59,13 +61,27 @@ class Deal(msgspec.Struct, frozen=True):
     offer_id: int
 
 
+class Desk(msgspec.Struct, frozen=True):
+    """One side of an event-driven conversation: whether it is to be asked, and what it did unseen."""
+
+    awake: bool = False
+    """Whether something has happened to it that it has not acted upon."""
+    until_ms: int | None = None
+    """Clock time at which its timed wait is over; None while it keeps no such wait."""
+    unseen: int = 0
+    """Events of its own that the other side is not told of: waits, searches, refused moves."""
+    searched: tuple[int, ...] = ()
+    """Products that it has looked up."""
+
+
 class Thread(msgspec.Struct, frozen=True):
     """The conversation of the seller with one buyer."""
 
     buyer: int
     status: ThreadStatus = ThreadStatus.OPEN
     to_move: Role | None = None
-    """Who owes the next message here; None while the seller is free to choose a thread."""
+    """Who owes the next message here; None while the seller is free to choose a thread. In an
+    event-driven conversation whoever did not speak last; both are free to write."""
     offers: tuple[Offer, ...] = ()
     """Every offer ever made here, oldest first."""
     standing: tuple[Offer, ...] = ()
@@ -74,6 +90,16 @@ class Thread(msgspec.Struct, frozen=True):
     buyer_messages: int = 0
     position: int = 0
     """Changes so far to what can be done here; an answer thought out at another one is stale."""
+    seller_desk: Desk | None = None
+    buyer_desk: Desk | None = None
+    """What the sides are at in an event-driven conversation; None in every other."""
+
+    def desk(self, role: Role) -> Desk:
+        """The desk of one side of an event-driven conversation."""
+        desk = self.seller_desk if role is Role.SELLER else self.buyer_desk
+        if desk is None:
+            raise ValueError("Only an event-driven conversation has desks.")
+        return desk
 
 
 class State(msgspec.Struct, frozen=True):
@@ -84,6 +110,8 @@ class State(msgspec.Struct, frozen=True):
     stock_left: tuple[int, ...]
     turns_used: int = 0
     """Seller messages so far, refused ones included."""
+    events_used: int = 0
+    """What both sides of an event-driven negotiation did so far, as its cap counts it."""
     deals: tuple[Deal, ...] = ()
     end_reason: EndReason | None = None
     version: int = 0
@@ -102,10 +130,17 @@ class State(msgspec.Struct, frozen=True):
 def initial(scenario: Scenario) -> State:
     """The state before the first event."""
     mechanism = scenario.mechanism
-    opener = mechanism.opener if isinstance(mechanism, Alternating) else None
+    threads: tuple[Thread, ...]
+    if isinstance(mechanism, EventDriven):
+        opener = mechanism.opener
+        seller, buyer = Desk(awake=opener is Role.SELLER), Desk(awake=opener is Role.BUYER)
+        threads = (Thread(buyer=1, to_move=opener, seller_desk=seller, buyer_desk=buyer),)
+    else:
+        to_move = mechanism.opener if isinstance(mechanism, Alternating) else None
+        threads = tuple(Thread(buyer=number, to_move=to_move) for number in range(1, scenario.buyers + 1))
     return State(
         scenario=scenario,
-        threads=tuple(Thread(buyer=buyer, to_move=opener) for buyer in range(1, scenario.buyers + 1)),
+        threads=threads,
         stock_left=tuple(product.stock for product in scenario.products),
     )
 
@@ -133,6 +168,14 @@ def evolve(state: State, event: Event) -> State:
         case OfferLapsed():
             thread = _moved(_without(state.thread(event.buyer), event.offer_id))
             return _put(state, thread)
+        case Waited():
+            desk = state.thread(event.buyer).desk(event.by)
+            desk = Desk(False, event.until_ms, desk.unseen + 1, desk.searched)
+            return _at_desk(state, event.buyer, event.by, desk)
+        case PriceSearched():
+            desk = state.thread(event.buyer).desk(event.by)
+            desk = Desk(True, None, desk.unseen + 1, (*desk.searched, event.product))
+            return _at_desk(state, event.buyer, event.by, desk)
         case MoveRefused():
             return _move_refused(state, event)
         case PartyLeft():
@@ -166,8 +209,12 @@ def _offer_accepted(state: State, event: OfferAccepted) -> State:
 
 
 def _move_refused(state: State, event: MoveRefused) -> State:
-    """Spend the message that the sender had; who had none loses none."""
+    """Spend the message that the sender had; who had none loses none. On a simulated clock the
+    sender learns of it and may try again."""
     mechanism = state.scenario.mechanism
+    if isinstance(mechanism, EventDriven):
+        desk = state.threads[0].desk(event.by)
+        return _at_desk(state, 1, event.by, Desk(True, None, desk.unseen + 1, desk.searched))
     is_seller = event.by is Role.SELLER
     has_turn = is_seller and isinstance(mechanism, SellerTurns) and state.turns_used < mechanism.turns
     if event.buyer:
@@ -200,8 +247,10 @@ def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = T
 
     A seller's refused message (`answered=False`) under seller turns asks nothing of the buyer.
     """
-    alternating = isinstance(state.scenario.mechanism, Alternating)
-    if alternating:
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, EventDriven):
+        return _arrived(state, thread, by)
+    if isinstance(mechanism, Alternating):
         to_move: Role | None = by.other
     elif by is Role.SELLER and answered:
         to_move = Role.BUYER
@@ -213,6 +262,37 @@ def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = T
     else:
         thread = _with(thread, buyer_messages=thread.buyer_messages + 1, to_move=to_move)
     return _put(state, _moved(thread))
+
+
+def _arrived(state: State, thread: Thread, by: Role) -> State:
+    """Count one message of `by` on the simulated clock: it wakes the other side and ends both waits."""
+    seller, buyer = thread.desk(Role.SELLER), thread.desk(Role.BUYER)
+    from_seller = by is Role.SELLER
+    thread = _with(
+        thread,
+        seller_messages=thread.seller_messages + from_seller,
+        buyer_messages=thread.buyer_messages + (not from_seller),
+        to_move=by.other,
+        seller_desk=Desk(not from_seller, None, seller.unseen, seller.searched),
+        buyer_desk=Desk(from_seller, None, buyer.unseen, buyer.searched),
+        position=thread.position + 1,
+    )
+    return _with(
+        state,
+        threads=(thread,),
+        turns_used=state.turns_used + from_seller,
+        events_used=state.events_used + 1,
+        version=state.version + 1,
+    )
+
+
+def _at_desk(state: State, buyer: int, role: Role, desk: Desk) -> State:
+    """Count one event of `role` that the other side is not told of."""
+    if role is Role.SELLER:
+        thread = _with(state.thread(buyer), seller_desk=desk)
+    else:
+        thread = _with(state.thread(buyer), buyer_desk=desk)
+    return _with(state, threads=(thread,), events_used=state.events_used + 1, version=state.version + 1)
 
 
 def _without(thread: Thread, offer_id: int) -> Thread:

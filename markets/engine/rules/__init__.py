@@ -4,7 +4,8 @@
 `step` also returns the state after them. `refuse` records an agent's broken move, `expire` a
 missed deadline, `opening_events` what the market puts on the table. Who owes a message and when a
 mechanism's budget is used up is told by one module per mechanism (`alternating`,
-`seller_turns`); what an offer, an acceptance or leaving means is the same everywhere (`offers`).
+`seller_turns`, `event_driven`); what an offer, an acceptance or leaving means is the same everywhere
+(`offers`).
 """
 
 from collections.abc import Sequence
@@ -32,14 +33,15 @@ from markets.engine.protocol import (
     RejectOffer,
     Role,
     Say,
+    SearchPrice,
     Wait,
     buyer_of,
     buyer_party,
     is_text,
     role_of,
 )
-from markets.engine.rules import alternating, offers, seller_turns
-from markets.engine.scenarios import Alternating, SellerTurns
+from markets.engine.rules import alternating, event_driven, offers, seller_turns
+from markets.engine.scenarios import Alternating, EventDriven, SellerTurns
 from markets.engine.state import State, Thread, ThreadStatus, evolve
 
 
@@ -99,7 +101,13 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         case RejectOffer():
             events = offers.reject(thread, role, action)
         case Wait():
-            raise IllegalAction(RefusalCode.WAIT_NOT_AVAILABLE)
+            if not isinstance(state.scenario.mechanism, EventDriven):
+                raise IllegalAction(RefusalCode.WAIT_NOT_AVAILABLE)
+            events = event_driven.wait(thread, role, action, now_ms)
+        case SearchPrice():
+            if not isinstance(state.scenario.mechanism, EventDriven):
+                raise IllegalAction(RefusalCode.SEARCH_NOT_AVAILABLE)
+            events = event_driven.search(state.scenario, thread, role, action)
         case _:
             assert_never(action)
     return _closing(state, events)
@@ -122,7 +130,7 @@ def refuse(state: State, party: Party, code: RefusalCode, *, buyer: int = 0) -> 
     if (
         code is RefusalCode.MALFORMED
         and state.scenario.malformed_ends
-        and isinstance(state.scenario.mechanism, Alternating)
+        and not isinstance(state.scenario.mechanism, SellerTurns)
     ):
         events += (NegotiationEnded(reason=EndReason.MALFORMED),)
         return events, _fold(state, events)
@@ -140,6 +148,17 @@ def expire(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
     return _closing(state, (deadline_passed(party), left), nobody_left=EndReason.DEADLINE)
 
 
+def fall_silent(state: State) -> tuple[tuple[Event, ...], State]:
+    """The end of an event-driven negotiation in which nobody will ever wake: both wait for the other.
+
+    The driver says so, since it alone knows that nothing is on its way.
+    """
+    if state.ended:
+        raise IllegalAction(RefusalCode.NEGOTIATION_ENDED)
+    events = (NegotiationEnded(reason=EndReason.SILENCE),)
+    return events, _fold(state, events)
+
+
 def deadline_passed(party: Party) -> DeadlinePassed:
     """The event that says `party` did not move in time."""
     return DeadlinePassed(by=role_of(party), buyer=buyer_of(party))
@@ -149,6 +168,9 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
     """Who owes a message now: buyers with an answer due first, then the seller if it may write."""
     if state.ended:
         return ()
+    if isinstance(state.scenario.mechanism, EventDriven):
+        thread = state.threads[0]
+        return tuple(_party(role) for role in (Role.BUYER, Role.SELLER) if may_write(state, role, thread))
     due = tuple(
         buyer_party(thread.buyer)
         for thread in state.threads
@@ -158,9 +180,29 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
     return (*due, "seller") if seller_may else due
 
 
-def parties_due(state: State) -> tuple[Party, ...]:
-    """Whom the negotiation waits for: every buyer with an answer due, else the seller."""
+def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
+    """Whom the negotiation waits for: every buyer with an answer due, else the seller.
+
+    Event-driven, whoever is awake or has waited long enough at `now_ms`; nobody where both wait.
+    """
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, EventDriven):
+        if state.ended:
+            return ()
+        return tuple(_party(role) for role in event_driven.to_act(mechanism, state.threads[0], now_ms))
     return tuple(p for p in parties_to_move(state) if role_of(p) is Role.BUYER) or parties_to_move(state)
+
+
+def next_alarm_ms(state: State, party: Party) -> int | None:
+    """When the timed wait of `party` is over; None where it keeps none."""
+    if state.ended or not isinstance(state.scenario.mechanism, EventDriven):
+        return None
+    return event_driven.next_alarm_ms(state.threads[0], role_of(party))
+
+
+def _party(role: Role) -> Party:
+    """The chair of a role in a bilateral market."""
+    return SELLER if role is Role.SELLER else buyer_party(1)
 
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:
@@ -171,10 +213,12 @@ def may_write(state: State, role: Role, thread: Thread) -> bool:
 
 
 def turns_left(state: State) -> int:
-    """Messages the seller has left."""
+    """Messages the seller has left; event-driven of those it was told of, which bind nobody."""
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, Alternating):
         return mechanism.rounds - state.threads[0].seller_messages
+    if isinstance(mechanism, EventDriven):
+        return max(0, mechanism.rounds - state.threads[0].seller_messages)
     return mechanism.turns - state.turns_used
 
 
@@ -182,8 +226,12 @@ def position(state: State, party: Party) -> int:
     """How far the part of the negotiation that `party` sees has come; grows with every event.
 
     An answer thought out at another position is stale. A buyer's position is its thread's, so
-    that several buyers can answer at once without cancelling one another.
+    that several buyers can answer at once without cancelling one another. Event-driven it is the
+    thread's and what the party did unseen.
     """
+    if isinstance(state.scenario.mechanism, EventDriven):
+        thread = state.threads[0]
+        return thread.position + thread.desk(role_of(party)).unseen
     own = buyer_of(party)
     if own:
         return state.thread(own).position
@@ -237,6 +285,8 @@ def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | Non
         return alternating.refusal(role, thread)
     if isinstance(mechanism, SellerTurns):
         return seller_turns.refusal(state, mechanism, role, thread)
+    if isinstance(mechanism, EventDriven):
+        return event_driven.refusal(mechanism, role, thread)
     assert_never(mechanism)
 
 
@@ -244,6 +294,8 @@ def _budget_used(state: State) -> bool:
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, Alternating):
         return alternating.budget_used(mechanism, state.threads[0])
+    if isinstance(mechanism, EventDriven):
+        return event_driven.budget_used(state, mechanism)
     return seller_turns.budget_used(state, mechanism)
 
 
@@ -280,7 +332,7 @@ def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
     if all(thread.status is not ThreadStatus.OPEN for thread in state.threads):
         return EndReason.DEAL if _all_served(state) else nobody_left
     if _budget_used(state):
-        return EndReason.TURNS_USED
+        return EndReason.EVENTS_USED if isinstance(state.scenario.mechanism, EventDriven) else EndReason.TURNS_USED
     return None
 
 

@@ -47,6 +47,9 @@ class Command(ContractCommand):
     def arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--slug", required=True)
         parser.add_argument("--family", required=True, help="bilateral, multi_buyer or catalogue")
+        parser.add_argument(
+            "--mechanism", default="", help="alternating or event_driven for one buyer; seller_turns for several"
+        )
         parser.add_argument("--catalogue", help="slug of a catalogue; may be left out with --unit money")
         parser.add_argument("--name", default="")
         parser.add_argument("--summary", default="")
@@ -70,6 +73,7 @@ class Command(ContractCommand):
         parser.add_argument("--buyers-n", type=positive, help="number of buyers")
         parser.add_argument("--products-m", type=positive, help="products on the table at once")
         parser.add_argument("--turns", type=positive, help="rounds, or messages of the seller")
+        parser.add_argument("--events", type=positive, help="cap on the events of an event_driven market")
         parser.add_argument("--stock", type=positive, default=1, help="units of each product")
         parser.add_argument("--cost")
         parser.add_argument("--values")
@@ -83,6 +87,8 @@ class Command(ContractCommand):
         spec = setup.MarketSpec(
             slug=options["slug"],
             family=options["family"],
+            mechanism=options["mechanism"],
+            events=options["events"],
             catalogue=options["catalogue"],
             name=options["name"],
             summary=options["summary"],

@@ -28,8 +28,10 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import (
     Alternating,
+    EventDriven,
     Family,
     OpeningBid,
+    PriceRange,
     Prior,
     Product,
     Scenario,
@@ -72,6 +74,32 @@ def bilateral(
         buyer_values_cents=((value,),),
         prior=prior(products),
         **{"seed": 1, **changes},
+    )
+
+
+def event_driven(
+    *,
+    value: int = 8_000,
+    cost: int = 5_000,
+    rounds: int = 10,
+    events: int = 50,
+    opener: Role = Role.SELLER,
+    **changes: Any,
+) -> Scenario:
+    """One seller ($50), one buyer ($80) on a simulated clock; the seller opens, nothing is prevented."""
+    products = (product(),)
+    price_range = PriceRange(
+        products=3, lowest_list_price_cents=4_000, median_list_price_cents=10_000, highest_list_price_cents=25_000
+    )
+    return Scenario(
+        family=Family.BILATERAL,
+        mechanism=EventDriven(rounds=rounds, events=events, opener=opener),
+        products=products,
+        seller_values_cents=(cost,),
+        buyer_values_cents=((value,),),
+        prior=prior(products),
+        price_ranges=(price_range,),
+        **{"seed": 1, "malformed_ends": False, **changes},
     )
 
 
@@ -190,8 +218,15 @@ class Table:
         assert after == self.state
         return events
 
-    def sees(self, party: Party) -> Observation:
-        return observation.observe(self.state, party)
+    def fall_silent(self, *, at_ms: int = 0) -> tuple[Event, ...]:
+        """Say that nobody will ever wake."""
+        events, after = rules.fall_silent(self.state)
+        self._write(events, at_ms)
+        assert after == self.state
+        return events
+
+    def sees(self, party: Party, *, at_ms: int = 0) -> Observation:
+        return observation.observe(self.state, party, now_ms=at_ms)
 
     def history(self, party: Party) -> tuple[SeenEvent, ...]:
         return observation.seen_events(self.scenario, self.log, party)

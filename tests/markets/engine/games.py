@@ -9,6 +9,7 @@ hold afterwards (`test_properties`, `test_observation`).
 import random
 from dataclasses import dataclass
 
+import msgspec
 from hypothesis import strategies as st
 
 from markets.engine import priors, rules, scenarios
@@ -26,6 +27,7 @@ from markets.engine.protocol import (
     RejectOffer,
     Role,
     Say,
+    SearchPrice,
     Wait,
     buyer_of,
     buyer_party,
@@ -33,8 +35,11 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import (
     Alternating,
+    EventDriven,
     Family,
+    Mechanism,
     OpeningBid,
+    PriceRange,
     Prior,
     Product,
     ProductFacts,
@@ -110,6 +115,26 @@ regulations = st.sampled_from([(), (Role.SELLER,), (Role.BUYER,), (Role.SELLER, 
 
 
 @st.composite
+def mechanisms(draw: st.DrawFn, family: Family) -> Mechanism:
+    """How a family may be played, short enough for a random game to reach its end."""
+    if family is not Family.BILATERAL:
+        return SellerTurns(turns=draw(st.sampled_from((1, 3, 6, 9))))
+    opener = draw(st.sampled_from(list(Role)))
+    if draw(st.booleans()):
+        return Alternating(rounds=draw(st.sampled_from((1, 3, 6))), opener=opener)
+    return EventDriven(
+        rounds=draw(st.sampled_from((1, 3, 10))), events=draw(st.sampled_from((1, 4, 12, 50))), opener=opener
+    )
+
+
+def price_range(listed: int) -> PriceRange:
+    """What a search finds where there is one product of a kind."""
+    return PriceRange(
+        products=1, lowest_list_price_cents=listed, median_list_price_cents=listed, highest_list_price_cents=listed
+    )
+
+
+@st.composite
 def written_scenarios(draw: st.DrawFn) -> Scenario:
     """Any valid scenario of any family, whatever its values."""
     family = draw(st.sampled_from(list(Family)))
@@ -121,13 +146,13 @@ def written_scenarios(draw: st.DrawFn) -> Scenario:
         openings = tuple(
             OpeningBid(buyer, draw(st.integers(0, products - 1)), draw(cents)) for buyer in range(1, buyers + 1)
         )
+    mechanism = draw(mechanisms(family))
     return Scenario(
         family=family,
-        mechanism=(
-            Alternating(rounds=draw(st.sampled_from((1, 3, 6))), opener=draw(st.sampled_from(list(Role))))
-            if family is Family.BILATERAL
-            else SellerTurns(turns=draw(st.sampled_from((1, 3, 6, 9))))
-        ),
+        mechanism=mechanism,
+        price_ranges=tuple(price_range(price) for price in listed)
+        if isinstance(mechanism, EventDriven)
+        else msgspec.UNSET,
         products=tuple(
             Product(sku=f"s{index}", title=f"T{index}", list_price_cents=price, stock=draw(st.sampled_from((1, 1, 2))))
             for index, price in enumerate(listed)
@@ -165,11 +190,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
     family = draw(st.sampled_from(list(Family)))
     return Recipe(
         family=family,
-        mechanism=(
-            Alternating(rounds=draw(st.sampled_from((1, 3, 6))), opener=draw(st.sampled_from(list(Role))))
-            if family is Family.BILATERAL
-            else SellerTurns(turns=draw(st.sampled_from((1, 3, 6, 9))))
-        ),
+        mechanism=draw(mechanisms(family)),
         buyers=1 if family is Family.BILATERAL else draw(st.integers(1, 5)),
         products=draw(st.integers(1, 3)) if family is Family.CATALOGUE else 1,
         stock=draw(st.integers(1, 2)),
@@ -234,7 +255,8 @@ KINDS = {
     "reject": 8,
     "say": 12,
     "leave": 3,
-    "wait": 1,
+    "wait": 3,
+    "search": 1,
     "nothing to say": 1,
     "unreadable": 2,
     "expire": 1,
@@ -271,7 +293,9 @@ def _action(state: State, party: Party, kind: str, rng: random.Random) -> Action
         case "leave" if party != SELLER or rng.random() < 0.2:
             return Leave(buyer=named)
         case "wait":
-            return Wait(buyer=named)
+            return Wait(buyer=named, for_ms=rng.choice((0, 0, 700, 60_000, -1)))
+        case "search":
+            return SearchPrice(buyer=named, product=rng.randrange(len(state.scenario.products) + (rng.random() < 0.05)))
         case _:
             return Say(talk=" ", buyer=named)
 

@@ -41,6 +41,8 @@ def test_the_transcripts_cover_every_family_and_every_kind_of_event() -> None:
         "offer_lapsed",
         "product_sold_out",
         "message_sent",
+        "waited",
+        "price_searched",
         "move_refused",
         "party_left",
         "deadline_passed",

@@ -276,6 +276,8 @@ def test_everybody_is_told_what_is_sold_out_but_not_to_whom_or_for_how_much() ->
         (EndReason.DEAL, EndReason.CLOSED),
         (EndReason.SOLD_OUT, EndReason.CLOSED),
         (EndReason.BUYERS_GONE, EndReason.CLOSED),
+        (EndReason.EVENTS_USED, EndReason.CLOSED),
+        (EndReason.SILENCE, EndReason.CLOSED),
         (EndReason.DEADLINE, EndReason.CLOSED),
         (EndReason.MALFORMED, EndReason.CLOSED),
         (EndReason.CLOSED, EndReason.CLOSED),

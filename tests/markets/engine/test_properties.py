@@ -20,16 +20,20 @@ from markets.engine.protocol import (
     OfferMade,
     OfferRejected,
     PartyLeft,
+    PriceSearched,
     ProductSoldOut,
     RefusalCode,
     RejectOffer,
     Role,
     Say,
+    SearchPrice,
+    Wait,
+    Waited,
     decode_log,
     encode,
     log_sha256,
 )
-from markets.engine.scenarios import Alternating, Scenario, SellerTurns, decode_scenario
+from markets.engine.scenarios import Alternating, EventDriven, Scenario, SellerTurns, decode_scenario
 from markets.engine.state import State, ThreadStatus, evolve, initial, replay
 from tests.markets.engine.games import Play, any_scenario, opened, parties_of, plays
 
@@ -238,6 +242,9 @@ def test_messages_never_exceed_the_budget(play: Play) -> None:
             thread = state.threads[0]
             assert max(thread.seller_messages, thread.buyer_messages) <= mechanism.rounds
             assert abs(thread.seller_messages - thread.buyer_messages) <= 1
+        elif isinstance(mechanism, EventDriven):
+            assert state.events_used <= mechanism.events
+            assert state.events_used == mechanism.events or state.end_reason is not EndReason.EVENTS_USED
         else:
             assert state.turns_used <= mechanism.turns
             assert sum(thread.seller_messages for thread in state.threads) <= state.turns_used
@@ -253,9 +260,8 @@ def test_a_legal_message_is_counted_once_and_leaving_is_not_counted(play: Play) 
 
     for step in play.steps:
         if step.refused is None:
-            assert sent(step.after) - sent(step.before) == (
-                0 if step.action is None or isinstance(step.action, Leave) else 1
-            )
+            silent = step.action is None or isinstance(step.action, Leave | Wait | SearchPrice)
+            assert sent(step.after) - sent(step.before) == (0 if silent else 1)
 
 
 @EXAMPLES
@@ -264,8 +270,10 @@ def test_whoever_is_to_move_can_go_on_until_the_end_comes_by_itself(scenario: Sc
     """Parties that never leave and never agree, and answer with talk, offers or nonsense, still end."""
     state = opened(scenario)
     mechanism = scenario.mechanism
-    turns = mechanism.turns if isinstance(mechanism, SellerTurns) else mechanism.rounds
-    stubborn = data.draw(st.lists(st.integers(0, 2), min_size=2 * turns, max_size=2 * turns))
+    turns = 2 * (mechanism.turns if isinstance(mechanism, SellerTurns) else mechanism.rounds)
+    if isinstance(mechanism, EventDriven):
+        turns = mechanism.events
+    stubborn = data.draw(st.lists(st.integers(0, 2), min_size=turns, max_size=turns))
     for choice in stubborn:
         if state.ended:
             break
@@ -279,7 +287,7 @@ def test_whoever_is_to_move_can_go_on_until_the_end_comes_by_itself(scenario: Sc
             _, state = rules.step(state, party, Say(talk="No.", buyer=buyer))
         else:
             _, state = rules.step(state, party, MakeOffer(price_cents=price_cents, buyer=buyer))
-    assert state.end_reason in (EndReason.TURNS_USED, EndReason.MALFORMED)
+    assert state.end_reason in (EndReason.TURNS_USED, EndReason.EVENTS_USED, EndReason.MALFORMED)
 
 
 @EXAMPLES
@@ -337,8 +345,13 @@ def test_later_events_never_change_what_a_party_has_already_seen(play: Play) -> 
 @EXAMPLES
 @given(plays())
 def test_the_seller_sees_every_event_of_the_log(play: Play) -> None:
+    """But for what a buyer does on a simulated clock that changes nothing for anybody else."""
+    free = isinstance(play.scenario.mechanism, EventDriven)
+    unseen = (Waited, PriceSearched, MoveRefused) if free else ()
     seen = observation.seen_events(play.scenario, play.log, "seller")
-    assert [each.n for each in seen] == [entry.n for entry in play.log]
+    assert [each.n for each in seen] == [
+        entry.n for entry in play.log if not (isinstance(entry.event, unseen) and entry.event.by is Role.BUYER)
+    ]
 
 
 @EXAMPLES

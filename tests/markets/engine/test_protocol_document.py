@@ -55,6 +55,8 @@ def fields(struct: type[msgspec.Struct], *, without: Iterable[str] = ()) -> dict
     def default(field: msgspec.structs.FieldInfo) -> str:
         if field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT:
             return "–"
+        if field.default is msgspec.UNSET:
+            return "left out"
         return msgspec.json.encode(field.default).decode()
 
     return {field.name: default(field) for field in msgspec.structs.fields(struct) if field.name not in without}
@@ -75,6 +77,8 @@ BY_HEADING = {
     "Scenario": scenarios.Scenario,
     "Scenario/Mechanism alternating": scenarios.Alternating,
     "Scenario/Mechanism seller_turns": scenarios.SellerTurns,
+    "Scenario/Mechanism event_driven": scenarios.EventDriven,
+    "Scenario/Price range": scenarios.PriceRange,
     "Scenario/Product": scenarios.Product,
     "Scenario/Prior": scenarios.Prior,
     "Scenario/Opening bid": scenarios.OpeningBid,

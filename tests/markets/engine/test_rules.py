@@ -29,10 +29,12 @@ from markets.engine.protocol import (
     RefusalCode,
     Role,
     Say,
+    SearchPrice,
     Wait,
 )
 from markets.engine.scenarios import OpeningBid, Scenario
 from markets.engine.state import ThreadStatus
+from tests.markets.engine import test_event_driven
 from tests.markets.engine.factories import (
     B1,
     B2,
@@ -43,6 +45,7 @@ from tests.markets.engine.factories import (
     accept,
     bilateral,
     catalogue,
+    event_driven,
     multi_buyer,
     offer,
     reject,
@@ -82,6 +85,8 @@ REFUSED: list[tuple[RefusalCode, Scenario, Moves, Party, Action, int]] = [
     (RefusalCode.TALK_TOO_LONG, bilateral(), (), B1, say("x" * (MAX_TALK_CHARS + 1)), 0),
     (RefusalCode.TALK_NOT_TEXT, bilateral(), (), B1, say("half \ud83d of an emoji"), 0),
     (RefusalCode.WAIT_NOT_AVAILABLE, bilateral(), (), B1, Wait(), 0),
+    (RefusalCode.WAIT_OUT_OF_RANGE, event_driven(), (), SELLER, Wait(for_ms=600_001), 0),
+    (RefusalCode.SEARCH_NOT_AVAILABLE, bilateral(), (), B1, SearchPrice(), 0),
     (RefusalCode.DEADLINE_PASSED, bilateral(deadline_ms=60_000), (), B1, offer(5_000), 60_001),
 ]
 
@@ -237,6 +242,8 @@ def test_every_way_to_end_has_an_example_here() -> None:
         EndReason.BUYERS_GONE: test_when_every_buyer_has_left_nothing_can_follow,
         EndReason.SELLER_LEFT: test_the_seller_leaving_ends_it_for_everybody,
         EndReason.TURNS_USED: test_rounds_that_are_used_up_end_in_an_impasse,
+        EndReason.EVENTS_USED: test_event_driven.test_the_cap_ends_it,
+        EndReason.SILENCE: test_event_driven.test_who_both_wait_for_ever_end_in_silence_when_the_driver_says_so,
         EndReason.DEADLINE: test_a_party_that_lets_its_time_run_out_is_taken_to_have_left,
         EndReason.MALFORMED: test_an_unreadable_message_ends_alternating_rounds,
     }

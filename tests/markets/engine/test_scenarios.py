@@ -355,7 +355,11 @@ def test_a_bilateral_market_and_one_that_wants_none_have_no_opening_bids() -> No
         (multi_buyer(products=2), 8, "A multi_buyer market has one product, not 2."),
         (bilateral(products=2), 8, "A bilateral market has one product, not 2."),
         (bilateral(buyers=2), 8, "A bilateral market has one buyer, not 2."),
-        (bilateral(mechanism=SellerTurns(turns=8)), 8, "A bilateral market is played in alternating rounds."),
+        (
+            bilateral(mechanism=SellerTurns(turns=8)),
+            8,
+            "A bilateral market is played in alternating rounds or event-driven.",
+        ),
         (multi_buyer(mechanism=Alternating(rounds=6)), 8, "A multi_buyer market is played in seller turns."),
         (catalogue(mechanism=Alternating(rounds=6)), 8, "A catalogue market is played in seller turns."),
         (multi_buyer(), 0, "A market without a catalogue needs its values in money."),

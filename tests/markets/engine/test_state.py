@@ -4,7 +4,9 @@ import msgspec
 import pytest
 from hypothesis import given
 
+from markets.engine import rules
 from markets.engine.protocol import (
+    SELLER,
     DeadlinePassed,
     Event,
     LapseReason,
@@ -17,6 +19,8 @@ from markets.engine.protocol import (
     PartyLeft,
     ProductSoldOut,
     Role,
+    buyer_party,
+    role_of,
 )
 from markets.engine.state import Deal, State, ThreadStatus, evolve, initial, replay
 from tests.markets.engine.factories import bilateral, catalogue, multi_buyer
@@ -135,10 +139,17 @@ def test_a_refused_move_without_a_thread_costs_the_seller_a_turn() -> None:
 
 @given(plays())
 def test_whatever_happens_in_a_thread_moves_its_position_on(play: Play) -> None:
-    """An agent's answer is discarded when the position has moved: a change that did not move it would be missed."""
+    """An agent's answer is discarded when the position has moved: a change that did not move it would be missed.
+
+    What one side of an event-driven conversation does unseen moves its own position alone.
+    """
     state = initial(play.scenario)
     for entry in play.log:
         before, state = state, evolve(state, entry.event)
         for old, new in zip(before.threads, state.threads, strict=True):
-            if msgspec.structs.replace(new, position=old.position) != old:
+            kept = {"position": old.position, "seller_desk": old.seller_desk, "buyer_desk": old.buyer_desk}
+            if msgspec.structs.replace(new, **kept) != old:
                 assert new.position > old.position
+            for party in (SELLER, buyer_party(old.buyer)):
+                if new.seller_desk is not None and new.desk(role_of(party)).unseen != old.desk(role_of(party)).unseen:
+                    assert rules.position(state, party) > rules.position(before, party)

@@ -29,13 +29,15 @@ FOLDER = Path(__file__).parent
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One attempt of a party: an action, or bytes that are none, or letting its time run out."""
+    """One attempt of a party: an action, or bytes that are none, or letting its time run out; or, on a
+    simulated clock, that nobody will ever wake."""
 
     party: Party
     at_ms: int
     action: Action | None = None
     """None for bytes that are no move; the engine is told of them as malformed."""
     time_ran_out: bool = False
+    nobody_wakes: bool = False
     agent: bool = False
     """An agent's broken move is logged and costs its message; a person's is only answered."""
 
@@ -90,6 +92,9 @@ def _make(table: Table, move: Move) -> RefusalCode | None:
     """Make one move at the table; the code where it was refused."""
     if move.time_ran_out:
         table.expire(move.party, at_ms=move.at_ms)
+        return None
+    if move.nobody_wakes:
+        table.fall_silent(at_ms=move.at_ms)
         return None
     if move.action is None:
         table.refuse(move.party, RefusalCode.MALFORMED, at_ms=move.at_ms)
