@@ -25,6 +25,7 @@ from markets.services import RoomError
 from markets.setup import SetupError
 from training.config import ConfigError
 from training.services import RunError
+from training.tournaments.design import TournamentError
 
 REFUSED = (
     SetupError,
@@ -37,6 +38,7 @@ REFUSED = (
     ExportError,
     ConfigError,
     RunError,
+    TournamentError,
 )
 """Errors whose text is a sentence for whoever typed the command."""
 

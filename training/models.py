@@ -81,6 +81,8 @@ class Tournament(models.Model):
     market = models.ForeignKey(Market, on_delete=models.PROTECT, related_name="tournaments")
     agents = models.TextField()
     """JSON of the agents' `[slug, version]`, in the order in which they were named."""
+    pairs = models.TextField()
+    """JSON of `[seller's slug, buyer's slug]` by the pair's number."""
     scenarios = models.PositiveIntegerField()
     seed = models.BigIntegerField()
     status = models.CharField(max_length=10, choices=TournamentStatus.choices, default=TournamentStatus.QUEUED)
@@ -140,7 +142,7 @@ class TournamentGame(models.Model):
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, related_name="games")
     pair = models.PositiveIntegerField()
-    """Number of the pair in `tournaments.design.pairs`, from 0."""
+    """Number of the pair in the tournament's `pairs`, from 0."""
     scenario = models.PositiveIntegerField()
     """Number of the scenario, from 0; the same for every pair."""
     episode = models.OneToOneField(Episode, on_delete=models.PROTECT, related_name="tournament_game")

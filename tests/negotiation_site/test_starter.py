@@ -1,12 +1,16 @@
-"""The starter catalogue: what a visitor finds on a site that was installed a minute ago."""
+"""The starter world: what a visitor finds on a site that was installed a minute ago."""
 
 import re
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
-from negotiation_site.starter import catalogue
+from markets.models import Episode, EpisodeText
+from negotiation_site.starter import catalogue, games
+from training.models import Tournament, TournamentStatus
 
 PICTURES = Path(__file__).parents[2] / "static" / "img" / "categories"
 
@@ -80,3 +84,22 @@ def test_a_fault_in_our_own_catalogue_is_not_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogue, "PATH", broken)
     with pytest.raises(catalogue.StarterCatalogueError, match=r"catalogue\.csv:2: The list_price"):
         catalogue.load()
+
+
+@pytest.mark.django_db
+def test_the_world_is_never_empty_and_is_the_same_every_time() -> None:
+    call_command("seed_demo", stdout=StringIO())
+    stored = Episode.objects.count()
+    families = Counter(Episode.objects.values_list("family", flat=True))
+    assert all(families[family] >= 36 for family in ("bilateral", "multi_buyer", "catalogue"))
+    assert EpisodeText.objects.exists(), "games that people read have words"
+    tournament = Tournament.objects.get(name=games.TOURNAMENT)
+    assert (tournament.status, tournament.games.count()) == (TournamentStatus.DONE, 16 * games.TOURNAMENT_SCENARIOS)
+    records = sorted(Episode.objects.values_list("record_sha256", flat=True))
+    assert games.fill() == 0
+    assert Episode.objects.count() == stored
+    Tournament.objects.all().delete()
+    EpisodeText.objects.all().delete()
+    Episode.objects.all().delete()
+    games.fill()
+    assert sorted(Episode.objects.values_list("record_sha256", flat=True)) == records

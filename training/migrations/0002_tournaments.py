@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.SlugField(unique=True)),
                 ('agents', models.TextField()),
+                ('pairs', models.TextField()),
                 ('scenarios', models.PositiveIntegerField()),
                 ('seed', models.BigIntegerField()),
                 ('status', models.CharField(choices=[('queued', 'waiting for a worker'), ('running', 'being played'), ('done', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),

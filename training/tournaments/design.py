@@ -10,7 +10,7 @@ plays the scenarios 0, 1, 2, …, pairs of an agent with itself included, so tha
 same opponents. The same agents in the same order give the same numbers for ever.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from agents.base import AgentSpec, Kind
@@ -29,6 +29,9 @@ GAMES_OF_RULES = 400
 """Games of one share where scripts decide: half a second of work, and one transaction."""
 GAMES_OF_MODELS = 8
 """Games of one share where a model may be asked."""
+LEASE_OF_RULES_S = 30.0
+LEASE_OF_MODELS_S = 900.0
+"""A lease is renewed between games, so it must outlast the longest one."""
 LEAST_SHARES = 8
 """A small tournament is cut into about this many shares all the same, so that workers share it."""
 
@@ -95,11 +98,20 @@ def check(*, agents: Sequence[AgentSpec], family: Family, scenarios: int, seed: 
         raise TournamentError(f"That would be {games:,} negotiations; a tournament has at most {LARGEST:,}.")
 
 
-def share_size(agents: Sequence[AgentSpec], *, games: int) -> int:
+def is_ruled(agents: Iterable[AgentSpec]) -> bool:
+    """Whether scripts alone decide, so that a game takes a moment."""
+    return all(spec.kind in (Kind.SCRIPTED, Kind.REFERENCE) for spec in agents)
+
+
+def share_size(agents: Iterable[AgentSpec], *, games: int) -> int:
     """Games of one share of a tournament of so many."""
-    ruled = all(spec.kind in (Kind.SCRIPTED, Kind.REFERENCE) for spec in agents)
-    most = GAMES_OF_RULES if ruled else GAMES_OF_MODELS
+    most = GAMES_OF_RULES if is_ruled(agents) else GAMES_OF_MODELS
     return max(1, min(most, -(-games // LEAST_SHARES)))
+
+
+def lease_s(agents: Iterable[AgentSpec]) -> float:
+    """Seconds after which a worker that was not heard of is taken for dead."""
+    return LEASE_OF_RULES_S if is_ruled(agents) else LEASE_OF_MODELS_S
 
 
 def blocks(*, pairs: int, scenarios: int, games: int) -> tuple[Block, ...]:

@@ -21,6 +21,7 @@ from django.utils import timezone
 from agents import turns
 from markets import services
 from training import tasks as training_tasks
+from training.tournaments import tasks as tournament_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ SWEEPS: dict[str, Sweep] = {
     "rooms": services.sweep,
     "agent turns": turns.sweep,
     "training runs": training_tasks.sweep,
+    "tournaments": tournament_tasks.sweep,
 }
 
 

@@ -1,16 +1,21 @@
-"""Makes the starter world: our catalogue and markets in every family. Idempotent."""
+"""Makes the starter world: our catalogue, markets in every family, games in each, a small tournament. Idempotent."""
 
 from typing import Any
+
+from django.core.management import CommandParser
 
 from markets import setup
 from markets.models import Catalogue, Market
 from negotiation_site import seating
 from negotiation_site.contract import ContractCommand
-from negotiation_site.starter import catalogue, markets
+from negotiation_site.starter import catalogue, games, markets
 
 
 class Command(ContractCommand):
     help = "Make the starter world. Running it again changes nothing that is there."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bare", action="store_true", help="catalogue and markets alone, no games")
 
     def run(self, **options: Any) -> dict[str, Any]:
         rows = catalogue.load()
@@ -29,10 +34,13 @@ class Command(ContractCommand):
             "products": len(rows),
             "markets": [spec.slug for spec in markets.MARKETS],
             "created": made,
+            "episodes": 0 if options["bare"] else games.fill(),
+            "tournament": None if options["bare"] else games.TOURNAMENT,
         }
 
     def describe(self, document: Any) -> str:
         return (
             f"The starter world has {document['products']} products and "
-            f"{len(document['markets'])} markets; {len(document['created'])} were made now."
+            f"{len(document['markets'])} markets; {len(document['created'])} were made now. "
+            f"{document['episodes']} negotiations were played into it."
         )
