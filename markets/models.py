@@ -447,7 +447,7 @@ class EpisodeText(models.Model):
 class RecordChange(models.Model):
     """A stored episode whose consent or people changed after it was written, or that was deleted.
 
-    Append-only. Whoever keeps a copy of episodes (`negotiation_site.leaderboard_facts`) reads those
+    Append-only. Whoever keeps a copy of episodes (`negotiation_site.leaderboard.facts`) reads those
     after its last one and looks at the named episodes again.
     """
 
