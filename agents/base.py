@@ -17,7 +17,18 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from markets.engine.observation import Observation, SeenEvent, seen_events
-from markets.engine.protocol import Action, LogEntry, Party, RejectOffer, Role, Say, Wait
+from markets.engine.protocol import (
+    Action,
+    LogEntry,
+    MoveRefused,
+    Party,
+    RefusalCode,
+    RejectOffer,
+    Role,
+    Say,
+    TurnPassed,
+    Wait,
+)
 from markets.engine.scenarios import Family, Scenario
 from markets.engine.seeds import derive_seed
 
@@ -35,6 +46,7 @@ class Turn:
         position: int,
         scenario: Scenario | None = None,
         log: tuple[Scenario, Sequence[LogEntry]] | None = None,
+        words_at: Callable[[int], str] | None = None,
     ) -> None:
         self.observation = observation
         self.scenario = scenario
@@ -44,6 +56,7 @@ class Turn:
         self._slug = slug
         self._position = position
         self._log = log
+        self._words_at = words_at
 
     @property
     def past(self) -> tuple[SeenEvent, ...]:
@@ -52,6 +65,12 @@ class Turn:
             raise ValueError("This turn was made without the log of its negotiation.")
         scenario, log = self._log
         return seen_events(scenario, log, self._party)
+
+    def said(self, seen: SeenEvent) -> str:
+        """The words that went with an event of the past; what was refused was not heard."""
+        if self._words_at is None or isinstance(seen.event, MoveRefused | TurnPassed):
+            return ""
+        return self._words_at(seen.n)
 
     @property
     def chance(self) -> random.Random:
@@ -79,11 +98,24 @@ def _first_numbers(seed: int, party: Party, slug: str, count: int) -> tuple[floa
     return tuple(draw() for _ in range(count))
 
 
+class Unplayable(Exception):
+    """An agent's answer that is no move: it is recorded as refused with `code`, and nothing is guessed."""
+
+    def __init__(self, code: RefusalCode, reason: str, *, buyer: int = 0, thought: str = "") -> None:
+        super().__init__(f"{code.value}: {reason}")
+        self.code = code
+        self.reason = reason
+        """Finer than the code, for counting."""
+        self.buyer = buyer
+        """Thread it was meant for; 0 where it named none."""
+        self.thought = thought
+
+
 class Agent(Protocol):
     """A player."""
 
     def act(self, turn: Turn) -> Action:
-        """The next move. Called only when `turn.observation.to_move` is true."""
+        """The next move. Called only when `turn.observation.to_move` is true. Raises `Unplayable`."""
         ...
 
 
@@ -107,6 +139,10 @@ class Kind(StrEnum):
     """What decides."""
 
     SCRIPTED = "scripted"
+    NARRATOR = "narrator"
+    """A strategy decides and a language model speaks."""
+    MODEL = "language_model"
+    """A language model decides and speaks."""
     LEARNED = "learned"
     """A trained model."""
     REFERENCE = "reference"
@@ -127,6 +163,10 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "1"
     source: str = ""
     """Where the strategy comes from."""
+    asks_models: bool = False
+    """Whether its turns wait for a language model."""
+    remark: str = ""
+    """What people should know before they choose it, in a few words."""
 
     def can_play(self, *, role: Role, family: Family) -> bool:
         """Whether the agent knows what to do on this seat."""

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from agents.base import Agent, AgentSpec, Kind, Turn, batch
+from agents.base import Agent, AgentSpec, Kind, Turn, Unplayable, batch
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import (
@@ -21,6 +21,7 @@ from markets.engine.protocol import (
     IllegalAction,
     LogEntry,
     Party,
+    Say,
 )
 from markets.engine.scenarios import EventDriven, Scenario
 from markets.engine.seeds import derive_seed
@@ -49,9 +50,16 @@ def seat(spec: AgentSpec) -> Seat:
 
 
 def turn_for(
-    state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None, *, now_ms: int = 0
+    state: State,
+    party: Party,
+    spec: AgentSpec,
+    log: Sequence[LogEntry] | None = None,
+    *,
+    now_ms: int = 0,
+    words_at: Callable[[int], str] | None = None,
 ) -> Turn:
-    """What the agent of `spec` on `party`'s chair is asked now; `log` lets it look back in order."""
+    """What the agent of `spec` on `party`'s chair is asked now; `log` lets it look back in order,
+    `words_at` lets it hear what was said with an event."""
     return Turn(
         observation=observe(state, party, now_ms=now_ms),
         seed=state.scenario.seed,
@@ -60,6 +68,7 @@ def turn_for(
         position=rules.position(state, party),
         scenario=state.scenario if spec.kind is Kind.REFERENCE else None,
         log=None if log is None else (state.scenario, log),
+        words_at=words_at,
     )
 
 
@@ -81,25 +90,40 @@ def play(
     while not state.ended:
         party = rules.parties_to_move(state)[0]
         sitting = seats[party]
-        turn = turn_for(state, party, sitting.spec, log)
-        action = sitting.agent.act(turn)
-        if words is not None:
-            action = words(action, turn)
+        turn = turn_for(state, party, sitting.spec, log, words_at=_words_of(actions))
         try:
-            events, after = rules.step(state, party, action)
-        except IllegalAction as refused:
-            events, after = rules.refuse(state, party, refused.code, buyer=action.buyer)
+            action = sitting.agent.act(turn)
+        except Unplayable as answer:
+            action = _nothing(answer)
+            events, after = rules.refuse(state, party, answer.code, buyer=answer.buyer)
+        else:
+            if words is not None:
+                action = words(action, turn)
+            try:
+                events, after = rules.step(state, party, action)
+            except IllegalAction as refused:
+                events, after = rules.refuse(state, party, refused.code, buyer=action.buyer)
         actions[state.version + 1] = action
         log.extend(rules.number(events, after=state.version, at_ms=0))
         state = after
     return Played(tuple(log), state, actions)
 
 
+def _words_of(actions: Mapping[int, Action]) -> Callable[[int], str]:
+    """What was said with an event so far."""
+    return lambda n: actions[n].talk if n in actions else ""
+
+
+def _nothing(answer: Unplayable) -> Action:
+    """What stands for an answer that was no move: its thought alone."""
+    return Say(buyer=answer.buyer, thought=answer.thought)
+
+
 class _Flight(NamedTuple):
     """The actions of one activation on their way to the table."""
 
     lands_ms: int
-    actions: tuple[Action, ...]
+    actions: tuple[Action | Unplayable, ...]
 
 
 class _Clockwork:
@@ -158,10 +182,15 @@ class _Clockwork:
 
     def _ask(self, party: Party) -> None:
         sitting = self._seats[party]
-        turn = turn_for(self._state, party, sitting.spec, self._log, now_ms=self._now_ms)
-        actions = batch(sitting.agent, turn)
-        if self._words is not None:
-            actions = tuple(self._words(action, turn) for action in actions)
+        turn = turn_for(
+            self._state, party, sitting.spec, self._log, now_ms=self._now_ms, words_at=_words_of(self._actions)
+        )
+        actions: tuple[Action | Unplayable, ...]
+        try:
+            moves = batch(sitting.agent, turn)
+            actions = moves if self._words is None else tuple(self._words(action, turn) for action in moves)
+        except Unplayable as answer:
+            actions = (answer,)
         low_ms, high_ms = self._latency_ms
         draw = self._chance[party].random
         takes_ms = sum(low_ms + int(draw() * (high_ms - low_ms + 1)) for _action in actions)
@@ -178,9 +207,12 @@ class _Clockwork:
             return
         self._now_ms = flight.lands_ms
         heard = self._state.threads[0].position
-        for action in flight.actions:
+        for sent in flight.actions:
+            action = _nothing(sent) if isinstance(sent, Unplayable) else sent
             try:
-                events, after = rules.step(self._state, party, action, self._now_ms)
+                if isinstance(sent, Unplayable):
+                    raise IllegalAction(sent.code)
+                events, after = rules.step(self._state, party, sent, self._now_ms)
             except IllegalAction as refused:
                 events, after = rules.refuse(self._state, party, refused.code, buyer=action.buyer)
             self._actions[self._state.version + 1] = action
