@@ -1,0 +1,209 @@
+"""A table in words, for a prompt: what is for sale, what the rules are, what has happened, what stands.
+
+Everything is built from a seat's own observation, its own past and the words that it heard; whatever
+somebody else wrote (talk, titles, descriptions) is quoted as data. The own thoughts of earlier turns
+are not told again, so a prompt holds no thought of anybody.
+"""
+
+from collections.abc import Sequence
+
+from agents.base import Turn
+from agents.quoting import as_data, quoted
+from markets.engine.money import format_amount
+from markets.engine.observation import Observation, SeenEvent, SeenThread
+from markets.engine.protocol import (
+    DeadlinePassed,
+    MessageSent,
+    MoveRefused,
+    NegotiationEnded,
+    OfferAccepted,
+    OfferLapsed,
+    OfferMade,
+    OfferRejected,
+    PartyLeft,
+    ProductSoldOut,
+    Role,
+    TurnPassed,
+)
+from markets.engine.scenarios import Alternating, EventDriven, Family, SellerTurns
+
+LONGEST_TITLE = 120
+LONGEST_DESCRIPTION = 300
+
+
+def has_many(observation: Observation) -> bool:
+    """Whether the seat is that of a seller who must say which buyer it means."""
+    return observation.role is Role.SELLER and observation.buyers > 1
+
+
+def other_side(observation: Observation) -> str:
+    """What the other side is called."""
+    return "the buyer" if observation.role is Role.SELLER else "the seller"
+
+
+def money(observation: Observation, cents: int) -> str:
+    """An amount of the table's currency."""
+    return format_amount(cents, observation.currency)
+
+
+def products(observation: Observation) -> str:
+    """What is for sale and what it is worth to this seat, one line a product."""
+    seller = observation.role is Role.SELLER
+    lines = []
+    for number, product in enumerate(observation.products, start=1):
+        own = money(observation, product.reservation_value_cents)
+        worth = f"it costs you {own}" if seller else f"it is worth {own} to you"
+        name = quoted(product.title, longest=LONGEST_TITLE)
+        label = f"Product {number}: {name}" if len(observation.products) > 1 else f"Product: {name}"
+        about = f" Description: {quoted(product.text, longest=LONGEST_DESCRIPTION)}." if product.text else ""
+        gone = " Sold out." if product.units_left < 1 else ""
+        listed = money(observation, product.list_price_cents)
+        lines.append(f"{label}. List price {listed}; {worth} (only you know that).{about}{gone}")
+        if product.price_range is not None:
+            found = product.price_range
+            low, middle, high = (
+                money(observation, cents)
+                for cents in (
+                    found.lowest_list_price_cents,
+                    found.median_list_price_cents,
+                    found.highest_list_price_cents,
+                )
+            )
+            lines.append(f"List prices of {found.products} such products: {low} to {high}, median {middle}.")
+    return "\n".join(lines)
+
+
+def rules(observation: Observation) -> str:
+    """How turns are taken, and what can be gained."""
+    seller = observation.role is Role.SELLER
+    lines = []
+    match observation.mechanism:
+        case Alternating(rounds=rounds):
+            lines.append(f"You and {other_side(observation)} write in turn, at most {rounds} messages each.")
+        case SellerTurns(turns=turns) if seller:
+            lines.append(f"You have {turns} messages for all {observation.buyers} buyers together; each answers.")
+        case SellerTurns():
+            lines.append("The seller writes to one buyer at a time; you answer when you are written to.")
+        case EventDriven(rounds=rounds):
+            lines.append(f"Both sides may act at any time; you have about {rounds} messages.")
+    if observation.family is Family.CATALOGUE:
+        lines.append("Every buyer wants one product at most.")
+    elif seller and observation.buyers > 1:
+        lines.append("You have one to sell; every buyer knows only its own conversation with you.")
+    gain = "price minus what it costs you" if seller else "what it is worth to you minus the price"
+    lines.append(f"A deal gains you {gain}; no deal gains nothing, and a deal at a loss is worse than none.")
+    lines.append("Only an offer and its acceptance bind; a price that is merely talked about binds nobody.")
+    return "\n".join(lines)
+
+
+def history(turn: Turn, *, longest: int, thread: int | None = None) -> str:
+    """What has happened, oldest first, the latest `longest` characters of it; in one thread where named."""
+    lines: list[str] = []
+    for seen in turn.past:
+        if thread is None or seen.thread in (0, thread):
+            line = _line(turn.observation, seen)
+            if line:
+                words = turn.said(seen)
+                lines.append(f"{line} saying {quoted(words)}." if words else f"{line}.")
+    kept: list[str] = []
+    for line in reversed(lines):
+        if kept and sum(map(len, kept)) + len(line) > longest:
+            kept.append("(earlier messages are left out)")
+            break
+        kept.append(line)
+    return "\n".join(reversed(kept)) or "Nothing has been said yet."
+
+
+def standing(observation: Observation) -> str:
+    """What can be accepted now, and what is left to do."""
+    lines = []
+    for thread in observation.threads:
+        who = f"Buyer {thread.buyer}" if has_many(observation) else other_side(observation).capitalize()
+        if not thread.my_move:
+            if has_many(observation):
+                lines.append(f"{who}: you cannot write to this buyer now.")
+            continue
+        offers = [
+            f"{_price(observation, offer.product, offer.price_cents)} ({'yours' if offer.mine else 'theirs'})"
+            for offer in thread.standing
+        ]
+        lines.append(f"{who}: standing offers {', '.join(offers)}." if offers else f"{who}: no standing offer.")
+    if observation.turns_left is not None:
+        lines.append(f"Messages you have left, this one included: {observation.turns_left}.")
+    return "\n".join(lines)
+
+
+def last_heard(turn: Turn, thread: SeenThread) -> str:
+    """The latest words of the other side in a thread, as written; empty where it has said none."""
+    for seen in reversed(turn.past):
+        if seen.thread in (0, thread.buyer) and not _is_own(turn.observation, seen):
+            words = turn.said(seen)
+            if words:
+                return words
+    return ""
+
+
+def own_words(turn: Turn, thread: SeenThread) -> tuple[str, ...]:
+    """What this seat has said in a thread, oldest first."""
+    return tuple(
+        words
+        for seen in turn.past
+        if seen.thread in (0, thread.buyer) and _is_own(turn.observation, seen) and (words := turn.said(seen))
+    )
+
+
+def _is_own(observation: Observation, seen: SeenEvent) -> bool:
+    return getattr(seen.event, "by", None) is observation.role
+
+
+def _price(observation: Observation, product: int, cents: int) -> str:
+    amount = money(observation, cents)
+    return f"{amount} for product {product + 1}" if len(observation.products) > 1 else amount
+
+
+def _line(observation: Observation, seen: SeenEvent) -> str:
+    """One event, without a full stop; empty for what needs no telling."""
+    event = seen.event
+    own = _is_own(observation, seen)
+    many = has_many(observation)
+    who = "You" if own else f"Buyer {seen.thread}" if many else other_side(observation).capitalize()
+    to = f" to buyer {seen.thread}" if own and many and seen.thread else ""
+    match event:
+        case OfferMade(opening=True):
+            return f"{who} opened with a bid of {_price(observation, event.product, event.price_cents)}"
+        case OfferMade():
+            return f"{who} offered {_price(observation, event.product, event.price_cents)}{to}"
+        case OfferAccepted():
+            return f"{who} accepted {_price(observation, event.product, event.price_cents)}"
+        case OfferRejected():
+            return f"{who} turned the offer down{to}"
+        case MessageSent():
+            return f"{who} wrote{to}"
+        case OfferLapsed():
+            return (
+                f"An offer in the conversation with buyer {seen.thread} has lapsed" if many else "An offer has lapsed"
+            )
+        case ProductSoldOut():
+            return f"Product {event.product + 1} is sold out"
+        case MoveRefused():
+            return f"Your move was refused ({event.code})"
+        case TurnPassed():
+            return f"{who} let a turn pass"
+        case PartyLeft():
+            return f"{who} left"
+        case DeadlinePassed():
+            return f"{who} took too long"
+        case NegotiationEnded():
+            return "The negotiation has ended"
+        case _:
+            return ""
+
+
+def name_of_product(observation: Observation, product: int) -> str:
+    """The title as data, short."""
+    return as_data(observation.products[product].title, longest=60)
+
+
+def offers_theirs(threads: Sequence[SeenThread]) -> bool:
+    """Whether anything of the other side can be accepted."""
+    return any(not offer.mine for thread in threads if thread.my_move for offer in thread.standing)
