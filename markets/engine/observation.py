@@ -38,9 +38,14 @@ from markets.engine.protocol import (
     role_of,
 )
 from markets.engine.scenarios import Alternating, EventDriven, Family, Mechanism, PriceRange, Prior, Scenario
-from markets.engine.state import State, Thread, ThreadStatus
+from markets.engine.state import SeenOffer, State, Thread, ThreadStatus
 
 _E = TypeVar("_E", bound=msgspec.Struct)
+
+__all__ = ["Observation", "SeenEvent", "SeenOffer", "SeenProduct", "SeenThread", "observe", "seen_events"]
+
+_SELLER, _BUYER = Role.SELLER, Role.BUYER
+"""Bound once: to look a member up on its class costs as much as a small structure."""
 
 
 class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,15 +62,6 @@ class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
     """For the seller the stock; for a buyer 1 while the product can be had and 0 afterwards."""
     price_range: PriceRange | None = None
     """What the observing party found when it looked prices up; None before that."""
-
-
-class SeenOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A price that was put on the table in a thread."""
-
-    offer_id: int
-    mine: bool
-    product: int
-    price_cents: Cents
 
 
 class SeenThread(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,15 +153,40 @@ class SeenEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
     """What `party` may know of the table as it stands; `now_ms` is the driver's clock."""
-    scenario, mechanism = state.scenario, state.scenario.mechanism
+    scenario = state.scenario
+    mechanism = scenario.mechanism
+    frame = scenario.views.get(party)
+    if not isinstance(frame, Observation):
+        frame = scenario.views[party] = _frame(scenario, party)
+    role = frame.role
+    threads = state.threads if role is _SELLER else (state.threads[buyer_of(party) - 1],)
+    seen = tuple([_seen_thread(state, thread, role) for thread in threads])
+    event_driven = isinstance(mechanism, EventDriven)
+    return Observation(
+        role=role,
+        family=frame.family,
+        mechanism=mechanism,
+        currency=frame.currency,
+        products=_seen_products(state, frame, event_driven=event_driven),
+        buyers=frame.buyers,
+        prior=frame.prior,
+        regulated=frame.regulated,
+        threads=seen,
+        turns_left=_turns_left(state, role),
+        to_move=any([thread.my_move for thread in seen]),
+        end_reason=None if state.end_reason is None else _seen_reason(state.end_reason, frame.family, role),
+        now_ms=now_ms,
+        events_left=mechanism.events - state.events_used if isinstance(mechanism, EventDriven) else None,
+    )
+
+
+def _frame(scenario: Scenario, party: Party) -> Observation:
+    """What `party` knows before anything has happened: the part that stays the same throughout."""
     role, own = role_of(party), buyer_of(party)
-    is_seller = role is Role.SELLER
-    threads = state.threads if is_seller else (state.thread(own),)
-    seen = tuple(_seen_thread(state, thread, role) for thread in threads)
     return Observation(
         role=role,
         family=scenario.family,
-        mechanism=mechanism,
+        mechanism=scenario.mechanism,
         currency=scenario.currency,
         products=tuple(
             SeenProduct(
@@ -175,20 +196,34 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
                 text=product.text,
                 list_price_cents=product.list_price_cents,
                 reservation_value_cents=scenario.reservation_value_cents(role=role, buyer=own, product=index),
-                units_left=(state.stock_left[index] if is_seller else min(1, state.stock_left[index])),
-                price_range=_price_range(state, role, index),
+                units_left=product.stock if role is _SELLER else min(1, product.stock),
             )
             for index, product in enumerate(scenario.products)
         ),
         buyers=scenario.buyers,
         prior=scenario.prior,
         regulated=role in scenario.regulated,
-        threads=seen,
-        turns_left=_turns_left(state, role),
-        to_move=any(thread.my_move for thread in seen),
-        end_reason=_seen_reason(state.end_reason, scenario.family, role),
-        now_ms=now_ms,
-        events_left=mechanism.events - state.events_used if isinstance(mechanism, EventDriven) else None,
+        threads=(),
+        turns_left=None,
+        to_move=False,
+        end_reason=None,
+    )
+
+
+def _seen_products(state: State, frame: Observation, *, event_driven: bool) -> tuple[SeenProduct, ...]:
+    """The products with what is left of them; those of the frame as long as nothing is sold or found."""
+    if not state.deals and not event_driven:
+        return frame.products
+    selling = frame.role is _SELLER
+    return tuple(
+        [
+            msgspec.structs.replace(
+                product,
+                units_left=left if selling else min(1, left),
+                price_range=_price_range(state, frame.role, index),
+            )
+            for index, (product, left) in enumerate(zip(frame.products, state.stock_left, strict=True))
+        ]
     )
 
 
@@ -272,7 +307,7 @@ def _seen_reason(reason: EndReason | None, family: Family, role: Role) -> EndRea
 
 def _turns_left(state: State, role: Role) -> int | None:
     mechanism = state.scenario.mechanism
-    if role is Role.SELLER:
+    if role is _SELLER:
         return rules.turns_left(state)
     if isinstance(mechanism, Alternating):
         return mechanism.rounds - state.threads[0].buyer_messages
@@ -282,27 +317,21 @@ def _turns_left(state: State, role: Role) -> int | None:
 
 
 def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
-    is_seller = role is Role.SELLER
-    offers = tuple(
-        SeenOffer(
-            offer_id=offer.offer_id,
-            mine=offer.by is role,
-            product=offer.product,
-            price_cents=offer.price_cents,
-        )
-        for offer in thread.offers
-    )
-    standing_ids = {offer.offer_id for offer in thread.standing}
-    deal = next((deal for deal in state.deals if deal.buyer == thread.buyer), None)
+    selling = role is _SELLER
+    offers = thread.seen_by_seller if selling else thread.seen_by_buyer
+    deal = None
+    for made in state.deals:
+        if made.buyer == thread.buyer:
+            deal = offers[made.offer_id - 1]
     return SeenThread(
-        buyer=thread.buyer if is_seller else 0,
+        buyer=thread.buyer if selling else 0,
         status=thread.status,
         my_move=rules.may_write(state, role, thread),
-        their_move=thread.to_move is role.other and not state.ended,
+        their_move=thread.to_move is (_BUYER if selling else _SELLER) and state.end_reason is None,
         offers=offers,
-        standing=tuple(offer for offer in offers if offer.offer_id in standing_ids),
-        my_messages=thread.seller_messages if is_seller else thread.buyer_messages,
-        their_messages=thread.buyer_messages if is_seller else thread.seller_messages,
+        standing=tuple([offers[offer.offer_id - 1] for offer in thread.standing]),
+        my_messages=thread.seller_messages if selling else thread.buyer_messages,
+        their_messages=thread.buyer_messages if selling else thread.seller_messages,
         position=thread.position,
-        deal=None if deal is None else offers[deal.offer_id - 1],
+        deal=deal,
     )

@@ -37,7 +37,7 @@ class Role(StrEnum):
     @property
     def other(self) -> "Role":
         """The opposite side."""
-        return Role.BUYER if self is Role.SELLER else Role.SELLER
+        return _BUYING if self is _SELLING else _SELLING
 
 
 Party: TypeAlias = str
@@ -46,14 +46,22 @@ Party: TypeAlias = str
 SELLER: Party = "seller"
 
 
+_SELLING, _BUYING = Role.SELLER, Role.BUYER
+"""Bound once: to look a member up on its class costs as much as a small structure."""
+
+
 def buyer_party(buyer: int) -> Party:
     """Name of the chair of buyer number `buyer` (1-based)."""
     return f"buyer-{buyer}"
 
 
+_BUYERS: dict[Party, int] = {buyer_party(buyer): buyer for buyer in range(1, 65)}
+"""The chairs of all usual sizes, so that a name is taken apart only where it is none of them."""
+
+
 def role_of(party: Party) -> Role:
     """Side that `party` sits on."""
-    return Role.SELLER if party == SELLER else Role.BUYER
+    return _SELLING if party == SELLER else _BUYING
 
 
 def buyer_of(party: Party) -> int:
@@ -63,6 +71,9 @@ def buyer_of(party: Party) -> int:
     """
     if party == SELLER:
         return 0
+    known = _BUYERS.get(party)
+    if known is not None:
+        return known
     buyer = int(party.removeprefix("buyer-"))
     if buyer < 1 or party != buyer_party(buyer):
         raise ValueError(f"{party!r} is no party of a negotiation.")

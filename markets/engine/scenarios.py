@@ -10,6 +10,7 @@ the spread of bands over more than three buyers are our own reading.
 import random
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
@@ -139,7 +140,7 @@ class ScenarioError(ValueError):
     """A scenario whose parts do not fit together; the message is a sentence."""
 
 
-class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
     """Everything that is settled before the first move. With an event log it determines all."""
 
     family: Family
@@ -195,6 +196,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def buyers(self) -> int:
         """Number of buyers."""
         return len(self.buyer_values_cents)
+
+    @cached_property
+    def views(self) -> dict[str, object]:
+        """Room for what `observation` works out of a scenario once for each party; no part of its value."""
+        return {}
 
     def reservation_value_cents(self, *, role: Role, buyer: int, product: int) -> Cents:
         """Price at which the party is indifferent to no deal (Raiffa 1982). `buyer` is 1-based."""

@@ -34,6 +34,9 @@ from markets.engine.scenarios import Alternating, EventDriven, Scenario, SellerT
 
 _with = msgspec.structs.replace
 
+_SELLER, _BUYER = Role.SELLER, Role.BUYER
+"""Bound once: to look a member up on its class costs as much as a small structure."""
+
 
 class ThreadStatus(StrEnum):
     """Where the conversation of one buyer stands."""
@@ -48,6 +51,15 @@ class Offer(msgspec.Struct, frozen=True):
 
     offer_id: int
     by: Role
+    product: int
+    price_cents: Cents
+
+
+class SeenOffer(msgspec.Struct, frozen=True):
+    """A price that was put on the table in a thread, as one side of it sees it."""
+
+    offer_id: int
+    mine: bool
     product: int
     price_cents: Cents
 
@@ -93,10 +105,13 @@ class Thread(msgspec.Struct, frozen=True):
     seller_desk: Desk | None = None
     buyer_desk: Desk | None = None
     """What the sides are at in an event-driven conversation; None in every other."""
+    seen_by_seller: tuple[SeenOffer, ...] = ()
+    seen_by_buyer: tuple[SeenOffer, ...] = ()
+    """`offers` as either side sees them, kept so that nobody has to write them out at every look."""
 
     def desk(self, role: Role) -> Desk:
         """The desk of one side of an event-driven conversation."""
-        desk = self.seller_desk if role is Role.SELLER else self.buyer_desk
+        desk = self.seller_desk if role is _SELLER else self.buyer_desk
         if desk is None:
             raise ValueError("Only an event-driven conversation has desks.")
         return desk
@@ -191,13 +206,28 @@ def evolve(state: State, event: Event) -> State:
 
 
 def _offer_made(state: State, event: OfferMade) -> State:
-    thread = state.thread(event.buyer)
-    offer = Offer(event.offer_id, event.by, event.product, event.price_cents)
-    kept = tuple(other for other in thread.standing if other.by is not event.by or other.product != event.product)
-    thread = _with(thread, offers=(*thread.offers, offer), standing=(*kept, offer))
+    by, product = event.by, event.product
+    thread = state.threads[event.buyer - 1]
+    offer = Offer(event.offer_id, by, product, event.price_cents)
+    kept = [other for other in thread.standing if other.by is not by or other.product != product]
+    selling = by is _SELLER
+    thread = Thread(
+        thread.buyer,
+        thread.status,
+        thread.to_move,
+        (*thread.offers, offer),
+        (*kept, offer),
+        thread.seller_messages,
+        thread.buyer_messages,
+        thread.position,
+        thread.seller_desk,
+        thread.buyer_desk,
+        (*thread.seen_by_seller, SeenOffer(event.offer_id, selling, product, event.price_cents)),
+        (*thread.seen_by_buyer, SeenOffer(event.offer_id, not selling, product, event.price_cents)),
+    )
     if event.opening:
         return _put(state, _moved(thread))
-    return _after_message(state, thread, event.by)
+    return _after_message(state, thread, by)
 
 
 def _offer_accepted(state: State, event: OfferAccepted) -> State:
@@ -250,29 +280,31 @@ def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = T
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, EventDriven):
         return _arrived(state, thread, by)
+    selling = by is _SELLER
     if isinstance(mechanism, Alternating):
-        to_move: Role | None = by.other
-    elif by is Role.SELLER and answered:
-        to_move = Role.BUYER
+        to_move: Role | None = _BUYER if selling else _SELLER
+    elif selling and answered:
+        to_move = _BUYER
     else:
         to_move = None
-    if by is Role.SELLER:
-        thread = _with(thread, seller_messages=thread.seller_messages + 1, to_move=to_move)
-        state = _with(state, turns_used=state.turns_used + 1)
-    else:
-        thread = _with(thread, buyer_messages=thread.buyer_messages + 1, to_move=to_move)
-    return _put(state, _moved(thread))
+    if selling:
+        thread = _with(
+            thread, to_move=to_move, seller_messages=thread.seller_messages + 1, position=thread.position + 1
+        )
+        return _put(state, thread, turns=1)
+    thread = _with(thread, to_move=to_move, buyer_messages=thread.buyer_messages + 1, position=thread.position + 1)
+    return _put(state, thread)
 
 
 def _arrived(state: State, thread: Thread, by: Role) -> State:
     """Count one message of `by` on the simulated clock: it wakes the other side and ends both waits."""
-    seller, buyer = thread.desk(Role.SELLER), thread.desk(Role.BUYER)
-    from_seller = by is Role.SELLER
+    seller, buyer = thread.desk(_SELLER), thread.desk(_BUYER)
+    from_seller = by is _SELLER
     thread = _with(
         thread,
         seller_messages=thread.seller_messages + from_seller,
         buyer_messages=thread.buyer_messages + (not from_seller),
-        to_move=by.other,
+        to_move=_BUYER if from_seller else _SELLER,
         seller_desk=Desk(not from_seller, None, seller.unseen, seller.searched),
         buyer_desk=Desk(from_seller, None, buyer.unseen, buyer.searched),
         position=thread.position + 1,
@@ -288,7 +320,7 @@ def _arrived(state: State, thread: Thread, by: Role) -> State:
 
 def _at_desk(state: State, buyer: int, role: Role, desk: Desk) -> State:
     """Count one event of `role` that the other side is not told of."""
-    if role is Role.SELLER:
+    if role is _SELLER:
         thread = _with(state.thread(buyer), seller_desk=desk)
     else:
         thread = _with(state.thread(buyer), buyer_desk=desk)
@@ -311,7 +343,19 @@ def _closed(state: State, buyer: int) -> State:
     return _with(state, threads=tuple(threads))
 
 
-def _put(state: State, thread: Thread) -> State:
-    threads = list(state.threads)
-    threads[thread.buyer - 1] = thread
-    return _with(state, threads=tuple(threads), version=state.version + 1)
+def _put(state: State, thread: Thread, *, turns: int = 0) -> State:
+    """Count one event, and `turns` of the seller, with which `thread` has changed."""
+    threads: tuple[Thread, ...] = (thread,)
+    if len(state.threads) > 1:
+        place = thread.buyer - 1
+        threads = (*state.threads[:place], thread, *state.threads[place + 1 :])
+    return State(
+        state.scenario,
+        threads,
+        state.stock_left,
+        state.turns_used + turns,
+        state.events_used,
+        state.deals,
+        state.end_reason,
+        state.version + 1,
+    )

@@ -44,6 +44,9 @@ from markets.engine.rules import alternating, event_driven, offers, seller_turns
 from markets.engine.scenarios import Alternating, EventDriven, SellerTurns
 from markets.engine.state import State, Thread, ThreadStatus, evolve
 
+_SELLER, _BUYER, _OPEN = Role.SELLER, Role.BUYER, ThreadStatus.OPEN
+"""Bound once: to look a member up on its class costs as much as a small structure."""
+
 
 def opening_events(state: State) -> tuple[Event, ...]:
     """What the market's opening rule does before the first message."""
@@ -170,14 +173,11 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
         return ()
     if isinstance(state.scenario.mechanism, EventDriven):
         thread = state.threads[0]
-        return tuple(_party(role) for role in (Role.BUYER, Role.SELLER) if may_write(state, role, thread))
-    due = tuple(
-        buyer_party(thread.buyer)
-        for thread in state.threads
-        if thread.to_move is Role.BUYER and thread.status is ThreadStatus.OPEN
-    )
-    seller_may = any(may_write(state, Role.SELLER, thread) for thread in state.threads)
-    return (*due, "seller") if seller_may else due
+        return tuple(_party(role) for role in (_BUYER, _SELLER) if may_write(state, role, thread))
+    due = [buyer_party(t.buyer) for t in state.threads if t.to_move is _BUYER and t.status is _OPEN]
+    if any(may_write(state, _SELLER, thread) for thread in state.threads):
+        due.append(SELLER)
+    return tuple(due)
 
 
 def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
@@ -190,7 +190,8 @@ def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
         if state.ended:
             return ()
         return tuple(_party(role) for role in event_driven.to_act(mechanism, state.threads[0], now_ms))
-    return tuple(p for p in parties_to_move(state) if role_of(p) is Role.BUYER) or parties_to_move(state)
+    moving = parties_to_move(state)
+    return tuple(party for party in moving if party != SELLER) or moving
 
 
 def next_alarm_ms(state: State, party: Party) -> int | None:
@@ -207,7 +208,7 @@ def _party(role: Role) -> Party:
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:
     """Whether `role` may send a message in `thread` now."""
-    if state.ended or thread.status is not ThreadStatus.OPEN:
+    if state.end_reason is not None or thread.status is not _OPEN:
         return False
     return _turn_refusal(state, role, thread) is None
 
@@ -267,10 +268,10 @@ def _code_after_the_end(state: State, buyer: int, action: Action) -> RefusalCode
 
 
 def _check_status(thread: Thread) -> None:
-    if thread.status is ThreadStatus.SERVED:
-        raise IllegalAction(RefusalCode.ALREADY_SERVED)
-    if thread.status is ThreadStatus.LEFT:
-        raise IllegalAction(RefusalCode.THREAD_CLOSED)
+    if thread.status is _OPEN:
+        return
+    served = thread.status is ThreadStatus.SERVED
+    raise IllegalAction(RefusalCode.ALREADY_SERVED if served else RefusalCode.THREAD_CLOSED)
 
 
 def _check_open(state: State, thread: Thread, action: Action) -> None:
@@ -329,11 +330,18 @@ def _closing(
 def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
     if not any(state.stock_left):
         return EndReason.DEAL if len(state.deals) == 1 else EndReason.SOLD_OUT
-    if all(thread.status is not ThreadStatus.OPEN for thread in state.threads):
+    if not _anybody_open(state):
         return EndReason.DEAL if _all_served(state) else nobody_left
     if _budget_used(state):
         return EndReason.EVENTS_USED if isinstance(state.scenario.mechanism, EventDriven) else EndReason.TURNS_USED
     return None
+
+
+def _anybody_open(state: State) -> bool:
+    for thread in state.threads:  # a loop, since this is asked after every message
+        if thread.status is _OPEN:
+            return True
+    return False
 
 
 def _all_served(state: State) -> bool:

@@ -9,16 +9,18 @@ from markets.engine.protocol import RefusalCode, Role
 from markets.engine.scenarios import SellerTurns
 from markets.engine.state import State, Thread
 
+_BUYER = Role.BUYER
+
 
 def refusal(state: State, mechanism: SellerTurns, role: Role, thread: Thread) -> RefusalCode | None:
     """Why `role` may not write in `thread` now; None where it may."""
-    if role is Role.BUYER:
-        return None if thread.to_move is Role.BUYER else RefusalCode.NOT_YOUR_TURN
-    if thread.to_move is Role.BUYER:
+    if role is _BUYER:
+        return None if thread.to_move is _BUYER else RefusalCode.NOT_YOUR_TURN
+    if thread.to_move is _BUYER:
         return RefusalCode.AWAITING_ANSWER
     return RefusalCode.TURNS_USED if state.turns_used >= mechanism.turns else None
 
 
 def budget_used(state: State, mechanism: SellerTurns) -> bool:
     """Whether no message is left and no answer is due."""
-    return state.turns_used >= mechanism.turns and all(thread.to_move is not Role.BUYER for thread in state.threads)
+    return state.turns_used >= mechanism.turns and all(thread.to_move is not _BUYER for thread in state.threads)
