@@ -26,11 +26,11 @@ class AgentsConfig(AppConfig):
         turn_due.connect(enqueue_turn, dispatch_uid="agents.enqueue_turn")
 
 
-def enqueue_turn(*, turn_id: int, **_: Any) -> None:
+def enqueue_turn(*, turn_id: int, delay_s: float = 0.0, **_: Any) -> None:
     """Tell the workers. A broker that is down is no loss: the clock announces the row again."""
     from agents.tasks import take_turn
 
     try:
-        take_turn.apply_async(kwargs={"turn_id": turn_id}, retry=False)
+        take_turn.apply_async(kwargs={"turn_id": turn_id}, countdown=delay_s or None, retry=False)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("Turn %s was not announced: %s", turn_id, error)

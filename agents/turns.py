@@ -19,12 +19,14 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from agents import registry
-from agents.base import AgentSpec, default_act
+from agents.base import AgentSpec, batch, default_act
 from agents.play import turn_for
 from agents.words import with_words
 from markets import event_log, services
+from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import Action, LogEntry, Party
+from markets.engine.scenarios import EventDriven
 from markets.engine.state import State
 from markets.models import AgentTurn, Seat, TurnState
 from markets.signals import turn_due
@@ -57,8 +59,16 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
         state = fold.state
         if not observe(state, turn.party).to_move:
             return services.supersede_turn(turn=turn, owner=claim.owner)
-        action = think(state, turn.party, registry.get(seat.agent_slug), fold.log)
-        return services.submit_agent_action(turn=turn, owner=claim.owner, action=action)
+        if rules.position(state, turn.party) != turn.position:
+            return services.supersede_turn(turn=turn, owner=claim.owner)
+        action, *then = think(
+            state,
+            turn.party,
+            registry.get(seat.agent_slug),
+            fold.log,
+            now_ms=services.clock_ms(turn.room, now or timezone.now()),
+        )
+        return services.submit_agent_action(turn=turn, owner=claim.owner, action=action, then=then, now=now)
 
 
 @contextmanager
@@ -73,10 +83,16 @@ def _faults_noted(claim: Claim) -> Iterator[None]:
         raise
 
 
-def think(state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None) -> Action:
-    """The agent's move with its words."""
+def think(
+    state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None, *, now_ms: int = 0
+) -> tuple[Action, ...]:
+    """The agent's move with its words; several where nobody takes turns and it wants them."""
+    agent = spec.build()
+    if isinstance(state.scenario.mechanism, EventDriven):
+        turn = turn_for(state, party, spec, log, now_ms=now_ms)
+        return tuple(with_words(action, turn) for action in batch(agent, turn))
     turn = turn_for(state, party, spec, log)
-    return with_words(spec.build().act(turn), turn)
+    return (with_words(agent.act(turn), turn),)
 
 
 def sweep(now: datetime) -> int:
@@ -84,6 +100,7 @@ def sweep(now: datetime) -> int:
     waiting = (
         AgentTurn.objects.filter(
             Q(state=TurnState.QUEUED, created_at__lte=now - RETRY_QUEUED_AFTER)
+            & (Q(starts_at=None) | Q(starts_at__lte=now))
             | Q(state=TurnState.RUNNING, lease_until__lte=now)
         )
         .select_related("room")
@@ -105,6 +122,7 @@ def _claim(turn_id: int, now: datetime) -> Claim | None:
     claimed = (
         AgentTurn.objects.filter(pk=turn_id, attempts__lt=MAX_ATTEMPTS, due_at__gt=now)
         .filter(Q(state=TurnState.QUEUED) | Q(state=TurnState.RUNNING, lease_until__lte=now))
+        .filter(Q(starts_at=None) | Q(starts_at__lte=now))
         .update(
             state=TurnState.RUNNING,
             owner=owner,

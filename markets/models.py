@@ -326,6 +326,8 @@ class AgentTurn(models.Model):
     state = models.CharField(max_length=12, choices=TurnState.choices, default=TurnState.QUEUED)
     owner = models.CharField(max_length=80, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
+    starts_at = models.DateTimeField(null=True, blank=True)
+    """Not before this: the pause before an answer, or a wait of the agent's, where nobody takes turns."""
     due_at = models.DateTimeField()
     """After this the agent's default act is played."""
     attempts = models.PositiveIntegerField(default=0)

@@ -158,6 +158,14 @@ def awaiting(view: SeatView) -> tuple[int, ...]:
     return tuple(thread_number(view, thread.buyer) for thread in view.observation.threads if thread.my_move)
 
 
+def my_turn(view: SeatView) -> bool:
+    """Whether it is for this seat to act; where nobody takes turns, whether it has not spoken last."""
+    may_write = bool(awaiting(view))
+    if isinstance(view.observation.mechanism, EventDriven):
+        return may_write and not view.observation.threads[0].their_move
+    return may_write
+
+
 _SCOPES: dict[str, presentation.ConsentScope] = {"private": "private", "research": "research", "public": "public"}
 
 
@@ -356,7 +364,7 @@ def _tick(cents: Cents, currency: str) -> str:
 def status_bar(view: SeatView) -> presentation.StatusBar:
     """Whose turn it is and how much is left."""
     observation = view.observation
-    turns = awaiting(view)
+    mine = my_turn(view)
     mechanism = observation.mechanism
     round_text = turns_text = ""
     turns_left = turns_total = None
@@ -377,8 +385,8 @@ def status_bar(view: SeatView) -> presentation.StatusBar:
             "%(left)d of %(total)d message left", "%(left)d of %(total)d messages left", turns_total
         ) % {"left": turns_left, "total": turns_total}
     return presentation.StatusBar(
-        my_turn=bool(turns),
-        turn_text=_turn_text(view, mine=bool(turns)),
+        my_turn=mine,
+        turn_text=_turn_text(view, mine=mine),
         turns_left=turns_left,
         turns_total=turns_total,
         turns_text=turns_text,
@@ -398,6 +406,10 @@ def _turn_text(view: SeatView, *, mine: bool) -> str:
         return _("You have bought; the seller is still talking to others")
     if view.role is Role.BUYER and own.status is ThreadStatus.LEFT:
         return _("You have left; the seller is still talking to others")
+    if isinstance(observation.mechanism, EventDriven) and own.my_move:
+        if mine:
+            return _("Your move, whenever you like")
+        return _("Their move; you may also write again")
     if mine:
         if view.role is Role.SELLER and observation.buyers > 1:
             if any(thread.their_move for thread in observation.threads):
@@ -465,7 +477,7 @@ def _thread_status(view: SeatView, thread: SeenThread) -> tuple[ThreadWord, str]
         return "over", _("No deal")
     if view.status == "waiting":
         return "idle", _("Not here yet")
-    if thread.my_move:
+    if thread.my_move and not (thread.their_move and isinstance(view.observation.mechanism, EventDriven)):
         return "yours", _("Your move")
     if thread.their_move:
         return "theirs", _("Thinking…")

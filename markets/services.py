@@ -9,10 +9,11 @@ and change nothing.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -20,7 +21,7 @@ from django.db import transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from markets import episodes, event_log
+from markets import episodes, event_log, room_clock
 from markets.engine import observation, rules, scenarios, splits
 from markets.engine.protocol import (
     SELLER,
@@ -28,6 +29,8 @@ from markets.engine.protocol import (
     Event,
     IllegalAction,
     Leave,
+    MakeOffer,
+    OfferMade,
     Party,
     RefusalCode,
     Role,
@@ -36,7 +39,7 @@ from markets.engine.protocol import (
     encode,
     role_of,
 )
-from markets.engine.scenarios import ProductFacts, Scenario
+from markets.engine.scenarios import EventDriven, ProductFacts, Scenario
 from markets.engine.state import State, ThreadStatus, evolve
 from markets.event_log import Fold
 from markets.models import (
@@ -62,6 +65,8 @@ AGENT_TURN_DEADLINE = timedelta(seconds=60)
 """An agent that has not moved by then has its default act played for it."""
 SOLO_DEADLINE = timedelta(days=2)
 """A person who keeps nobody waiting may take this long over a move."""
+ANNOUNCED_AHEAD = timedelta(seconds=10)
+"""A turn that may start later than that is announced by the clock when its time has come."""
 MAX_OPEN_ROOMS = 30
 """Rooms one person may have going at once."""
 
@@ -291,16 +296,16 @@ def submit_action(
     """
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
         # Under the lock of the room: the same move may have come in by another process just now.
         earlier = _earlier_move(room, seat.party, client_move_id)
         if earlier is not None:
             raise _Repeated(earlier)
         _check_person(seat, action, now)
-        events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, now))
+        events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, fold, now))
         if seen_seq is not None:  # After the rules, whose refusal tells more than that something happened.
             _check_fresh(fold, seat.party, action, max(0, seen_seq))
-        return events, action.talk, ""
+        return [_Move(events, action.talk)]
 
     try:
         room = _change(room, decide, party=seat.party, now=now, client_move_id=client_move_id)
@@ -309,24 +314,31 @@ def submit_action(
     return Accepted(version=room.version)
 
 
-def submit_agent_action(*, turn: AgentTurn, owner: str, action: Action, now: datetime | None = None) -> TurnState:
-    """An agent's move, thought out at `turn.position`.
+def submit_agent_action(
+    *, turn: AgentTurn, owner: str, action: Action, then: Sequence[Action] = (), now: datetime | None = None
+) -> TurnState:
+    """An agent's move, thought out at `turn.position`; where nobody takes turns, more of them in `then`.
 
     Written only while `owner` holds the turn and nothing has happened at the seat since;
     otherwise the turn is superseded. A move that breaks a rule is logged as refused.
     """
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
         _finish_turn(turn, owner, TurnState.DONE)
         if not _still_due(fold.state, turn):
             raise _Superseded
-        try:
-            events, _ = rules.step(fold.state, turn.party, action, _clock_ms(room, now))
-        except IllegalAction as refused:
-            events, _ = rules.refuse(fold.state, turn.party, refused.code, buyer=action.buyer)
-            return events, "", action.thought
-        return events, action.talk, action.thought
+        moves, state = [], fold.state
+        for each in (action, *then):
+            try:
+                events, state = rules.step(state, turn.party, each, _clock_ms(room, fold, now))
+                moves.append(_Move(events, each.talk, each.thought))
+            except IllegalAction as refused:
+                events, state = rules.refuse(state, turn.party, refused.code, buyer=each.buyer)
+                moves.append(_Move(events, "", each.thought))
+            if state.ended:
+                break
+        return moves
 
     try:
         _change(turn.room, decide, party=turn.party, now=now)
@@ -354,7 +366,7 @@ def play_default_act(
     """Play the agent's stated default act because its move did not come. The log says so."""
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
         changed = AgentTurn.objects.filter(pk=turn.pk, state__in=(TurnState.QUEUED, TurnState.RUNNING)).update(
             state=TurnState.DEFAULTED, error=reason
         )
@@ -365,8 +377,8 @@ def play_default_act(
         passed = rules.deadline_passed(turn.party)
         state = evolve(fold.state, passed)
         action = choose(state)
-        events, _ = rules.step(state, turn.party, action, _clock_ms(room, now))
-        return (passed, *events), action.talk, ""
+        events, _ = rules.step(state, turn.party, action, _clock_ms(room, fold, now))
+        return [_Move((passed, *events), action.talk)]
 
     try:
         _change(turn.room, decide, party=turn.party, now=now)
@@ -382,18 +394,26 @@ def expire_seat(*, seat: Seat, now: datetime | None = None) -> bool:
     """A person let the time run out: the seat is taken to have left. False when it moved after all."""
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> tuple[tuple[Event, ...], str, str]:
+    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
         current = Seat.objects.get(pk=seat.pk)
         if current.deadline_at is None or current.deadline_at > now:
             raise _Superseded
         events, _ = rules.expire(fold.state, seat.party)
-        return events, "", ""
+        return [_Move(events)]
 
     try:
         _change(seat.room, decide, party=seat.party, now=now)
     except (_Superseded, IllegalAction):
         return False
     return True
+
+
+class _Move(NamedTuple):
+    """The events of one move, and the words and thoughts that hang on the first of them."""
+
+    events: tuple[Event, ...]
+    talk: str = ""
+    thought: str = ""
 
 
 class _Repeated(Exception):
@@ -422,7 +442,7 @@ def locked(room: Room) -> Room:
 
 def _change(
     room: Room,
-    decide: Callable[[Room, Fold], tuple[tuple[Event, ...], str, str]],
+    decide: Callable[[Room, Fold], Sequence[_Move]],
     *,
     party: Party,
     now: datetime,
@@ -434,17 +454,18 @@ def _change(
         if room.status == RoomStatus.WAITING:
             raise RoomError("not_started", "The negotiation has not begun: a seat is still open.")
         fold = event_log.load(room)
-        events, talk, thought = decide(room, fold)
-        fold = event_log.append(
-            room,
-            fold,
-            events,
-            party=party,
-            at_ms=_clock_ms(room, now),
-            client_move_id=client_move_id,
-            talk=talk,
-            thought=thought,
-        )
+        at_ms = _clock_ms(room, fold, now)
+        for move in decide(room, fold):
+            fold = event_log.append(
+                room,
+                fold,
+                move.events,
+                party=party,
+                at_ms=at_ms,
+                client_move_id=client_move_id,
+                talk=move.talk,
+                thought=move.thought,
+            )
         _follow_up(room, fold, now)
         room.save(update_fields=["version", "status", "ended_at"])
     event_log.keep(room, fold)
@@ -463,9 +484,13 @@ def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
             _set_due(seat, None, None)
         episodes.record_room(room, fold, seats=seats, now=now)
         return
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, EventDriven):
+        _follow_clock(room, fold, mechanism, seats, now)
+        return
     due = rules.parties_due(state)
     people = sum(seat.kind == SeatKind.PERSON and _still_plays(state, party) for party, seat in seats.items())
-    patience = timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
+    patience = _patience(room, people)
     for party, seat in seats.items():
         if party not in due:
             _set_due(seat, None, None)
@@ -473,6 +498,32 @@ def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
             _queue_turn(room, seat, rules.position(state, party), now)
         elif seat.due_position != rules.position(state, party):
             _set_due(seat, rules.position(state, party), now + patience)
+
+
+def _patience(room: Room, people: int) -> timedelta:
+    """How long a person may take, by how many people play."""
+    return timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
+
+
+def _follow_clock(room: Room, fold: Fold, mechanism: EventDriven, seats: Mapping[Party, Seat], now: datetime) -> None:
+    """As `_follow_up` where nobody takes turns: agents are asked in their time, people's deadlines run."""
+    agents = [party for party, seat in seats.items() if seat.kind == SeatKind.AGENT]
+    opened_at = room.opened_at or now
+    now_ms = _clock_ms(room, fold, now)
+    plan = room_clock.plan(fold, mechanism, agents=agents, now_ms=now_ms)
+    for wake in plan.wakes:
+        starts_at = opened_at + timedelta(milliseconds=wake.at_ms)
+        due_at = now if wake.gives_up else starts_at + AGENT_TURN_DEADLINE
+        _queue_turn(
+            room, seats[wake.party], rules.position(fold.state, wake.party), now, starts_at=starts_at, due_at=due_at
+        )
+    patience = _patience(room, len(seats) - len(agents))
+    for party, seat in seats.items():
+        position = rules.position(fold.state, party)
+        if party not in plan.people:
+            _set_due(seat, None, None)
+        elif seat.due_position != position:
+            _set_due(seat, position, now + patience)
 
 
 def _still_plays(state: State, party: Party) -> bool:
@@ -486,19 +537,28 @@ def _set_due(seat: Seat, position: int | None, deadline_at: datetime | None) -> 
         seat.save(update_fields=["due_position", "deadline_at"])
 
 
-def _queue_turn(room: Room, seat: Seat, position: int, now: datetime) -> None:
+def _queue_turn(
+    room: Room,
+    seat: Seat,
+    position: int,
+    now: datetime,
+    *,
+    starts_at: datetime | None = None,
+    due_at: datetime | None = None,
+) -> None:
     turn, created = AgentTurn.objects.get_or_create(
         room=room,
         party=seat.party,
         position=position,
-        defaults={"due_at": now + AGENT_TURN_DEADLINE},
+        defaults={"starts_at": starts_at, "due_at": due_at or now + AGENT_TURN_DEADLINE},
     )
-    if created:
-        transaction.on_commit(lambda: _announce(turn.pk))
+    delay = timedelta() if starts_at is None else max(timedelta(), starts_at - now)
+    if created and delay <= ANNOUNCED_AHEAD:
+        transaction.on_commit(lambda: _announce(turn.pk, delay.total_seconds()))
 
 
-def _announce(turn_id: int) -> None:
-    turn_due.send(sender=AgentTurn, turn_id=turn_id)
+def _announce(turn_id: int, delay_s: float) -> None:
+    turn_due.send(sender=AgentTurn, turn_id=turn_id, delay_s=delay_s)
 
 
 def _check_person(seat: Seat, action: Action, now: datetime) -> None:
@@ -519,6 +579,12 @@ def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> Non
     """Raise unless the sender had seen everything that happened in the thread it writes in."""
     thread = rules.thread_of(fold.state, party, action) if party == SELLER else 0
     seen = observation.seen_events(fold.state.scenario, fold.log, party)
+    if isinstance(fold.state.scenario.mechanism, EventDriven):
+        # Nobody waits for a turn to speak; but who names a price has seen the other side's last one.
+        missed = [event.event for event in seen[seen_seq:]]
+        theirs = any(isinstance(event, OfferMade) and event.by is not role_of(party) for event in missed)
+        if not isinstance(action, MakeOffer) or not theirs:
+            return
     if not isinstance(action, Leave) and any(event.thread == thread for event in seen[seen_seq:]):
         raise RoomError("stale_view", "Something happened while you were writing. Look at it, then send again.")
 
@@ -529,11 +595,10 @@ def _earlier_move(room: Room, party: Party, client_move_id: str) -> Accepted | N
 
 
 def _still_due(state: State, turn: AgentTurn) -> bool:
-    return (
-        not state.ended
-        and turn.party in rules.parties_due(state)
-        and rules.position(state, turn.party) == turn.position
-    )
+    """Whether nothing has happened at the seat since the turn was put into the outbox."""
+    if state.ended or rules.position(state, turn.party) != turn.position:
+        return False
+    return isinstance(state.scenario.mechanism, EventDriven) or turn.party in rules.parties_due(state)
 
 
 def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
@@ -542,7 +607,14 @@ def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
         raise _NotOwner
 
 
-def _clock_ms(room: Room, now: datetime) -> int:
+def _clock_ms(room: Room, fold: Fold, now: datetime) -> int:
+    """The room's clock, which never runs back: two processes may not quite agree on the time."""
+    last_ms = fold.log[-1].at_ms if fold.log else 0
+    return max(last_ms, clock_ms(room, now))
+
+
+def clock_ms(room: Room, now: datetime) -> int:
+    """Milliseconds since the room opened."""
     opened_at = room.opened_at or now
     return max(0, round((now - opened_at).total_seconds() * 1000))
 

@@ -192,7 +192,7 @@ def view_frame(view: SeatView, *, after: int, origin: str, now: datetime) -> dic
         "after": after,
         "items": _items(view, after),
         "panels": _panels(view, origin=origin),
-        "my_turn": bool(awaiting),
+        "my_turn": room_page.my_turn(view),
         "awaiting": list(awaiting),
         "ended": view.ended,
         "deadline_at": room_page.deadline_at_ms(view),

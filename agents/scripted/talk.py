@@ -270,6 +270,6 @@ def _product(observation: Observation, thread: SeenThread | None, action: Action
         return action.product
     if thread is None or not thread.offers:
         return 0
-    if isinstance(action, AcceptOffer | RejectOffer):
+    if isinstance(action, AcceptOffer | RejectOffer) and 1 <= action.offer_id <= len(thread.offers):
         return thread.offers[action.offer_id - 1].product
     return thread.offers[-1].product

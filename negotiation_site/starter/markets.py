@@ -68,6 +68,17 @@ MARKETS = (
         buyer_agents="boulware",
     ),
     MarketSpec(
+        slug="open-floor",
+        family="bilateral",
+        mechanism="event_driven",
+        catalogue=CATALOGUE,
+        name="Open floor",
+        summary="No turns: both sides write, offer and answer whenever they like, and nothing keeps you from a bad deal.",
+        values="uniform:0.6:1.15",
+        seller_agent="boulware",
+        buyer_agents="linear",
+    ),
+    MarketSpec(
         slug="camera-counter",
         family="multi_buyer",
         catalogue=CATALOGUE,

@@ -245,7 +245,9 @@ def test_two_buyers_who_thought_at_the_same_time_both_answer():
         AgentTurn.objects.filter(pk=turn.pk).update(
             state=TurnState.RUNNING, owner=turn.party, lease_until=timezone.now() + turns.LEASE
         )
-    answers = {turn.party: turns.think(game.state, turn.party, registry.get("threshold")) for turn in (first, second)}
+    answers = {
+        turn.party: turns.think(game.state, turn.party, registry.get("threshold"))[0] for turn in (first, second)
+    }
     results = [
         services.submit_agent_action(turn=turn, owner=turn.party, action=answers[turn.party])
         for turn in (second, first)

@@ -125,11 +125,15 @@ class Game:
         return list(AgentTurn.objects.filter(room=self.room, state=TurnState.QUEUED).order_by("pk"))
 
     def let_agents_play(self) -> int:
-        """Take every queued turn as a worker would, until no agent owes a move; how many were played."""
+        """Take every queued turn as a worker would, until no agent owes a move; how many were played.
+
+        A turn that may not start yet is taken at the moment at which it may; one whose time is over is not taken.
+        """
         played = 0
-        while waiting := self.queued():
-            for turn in waiting:
-                played += turns.take_turn(turn_id=turn.pk) == TurnState.DONE
+        while outcomes := [turns.take_turn(turn_id=turn.pk, now=turn.starts_at) for turn in self.queued()]:
+            if not any(outcomes):
+                break
+            played += outcomes.count(TurnState.DONE)
         return played
 
 
