@@ -90,7 +90,7 @@ class Tournament(models.Model):
     result_sha256 = models.CharField(max_length=64, blank=True)
     """Hash over the records of all games in canonical order; empty until it is finished."""
     figures = models.TextField(blank=True)
-    """JSON of `ratings.Ratings`; empty until it is finished."""
+    """JSON of `tournaments.results.Kept`: ratings and findings; empty until it is finished."""
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

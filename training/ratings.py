@@ -29,24 +29,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from markets.engine.protocol import Role
-from markets.engine.seeds import derive_seed
+from training.bootstrap import LEVEL, NONE, RESAMPLES, Estimate, Resamples, ends, resample
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array: TypeAlias = np.ndarray[Any, Any]
 
-RESAMPLES = 2000
 FITS = 500
 """Resamples of the Bradley-Terry intervals, the first of the same draws."""
-LEVEL = 0.95
 BASE = 1000.0
 SCALE = 400.0
-BUNDLES = 20_000
-"""More scenarios than this are resampled in bundles of neighbours, which changes nothing but the cost."""
-LEAST_RESAMPLES = 400
-_CELLS = 8_000_000
-"""Most weights that are kept: very many scenarios make do with fewer resamples."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +61,6 @@ class Games:
     def scenarios(self) -> int:
         """Number of scenarios."""
         return len(self.first_best)
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A mean with its interval."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-NONE = Estimate(None)
 
 
 class RoleFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,43 +136,13 @@ class Ratings(msgspec.Struct, frozen=True, kw_only=True):
     head_to_head: tuple[Met, ...]
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """Bootstrap weights over some scenarios: each resample's share of every bundle of them."""
-
-    rows: "Array"
-    starts: "Array"
-    """Where each bundle begins among `rows`."""
-    sizes: "Array"
-    weights: "Array | None"
-    """(resamples, bundles); None where fewer than two scenarios are there."""
-
-    def draws(self, per_row: "Array") -> "Array":
-        """Means in every resample of numbers a scenario (of all scenarios)."""
-        import numpy as np
-
-        assert self.weights is not None
-        sums = np.add.reduceat(per_row[self.rows], self.starts, axis=0)
-        return self.weights @ (sums.T / self.sizes).T
-
-    def estimate(self, per_row: "Array") -> Estimate:
-        """Mean of one number a scenario (of all scenarios), with its interval."""
-        values = per_row[self.rows]
-        if not len(values):
-            return NONE
-        mean = float(values.mean())
-        if self.weights is None:
-            return Estimate(mean)
-        return Estimate(mean, *_ends(self.draws(per_row)))
-
-
 def rate(games: Games, *, seed: int = 0, resamples: int = RESAMPLES) -> Ratings:
     """Rate all agents of `games`. Deterministic in its arguments."""
     import numpy as np
 
     gains = games.first_best > 0
-    everywhere = _sample(np.arange(games.scenarios), seed, "everywhere", resamples)
-    with_gains = _sample(np.flatnonzero(gains), seed, "gains", resamples)
+    everywhere = resample(np.arange(games.scenarios), seed, "everywhere", resamples)
+    with_gains = resample(np.flatnonzero(gains), seed, "gains", resamples)
     safe = np.where(gains, games.first_best, 1)[:, None]
     shares = {role: games.surplus[role] / safe for role in Role}
     columns = _columns(games.pairs)
@@ -232,14 +184,6 @@ def rate(games: Games, *, seed: int = 0, resamples: int = RESAMPLES) -> Ratings:
     )
 
 
-def interval(per_scenario: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
-    """Mean of one number a scenario with its interval; None where there is too little."""
-    import numpy as np
-
-    values = np.asarray(per_scenario, dtype=float)
-    return _sample(np.arange(len(values)), seed, "interval", resamples).estimate(values)
-
-
 def holm(levels: Sequence[float | None]) -> list[float | None]:
     """Levels corrected for their number (Holm 1979), in the order given; None stays None."""
     known = sorted((level, place) for place, level in enumerate(levels) if level is not None)
@@ -249,34 +193,6 @@ def holm(levels: Sequence[float | None]) -> list[float | None]:
         running = max(running, min(1.0, level * (len(known) - rank)))
         corrected[place] = running
     return corrected
-
-
-def _sample(rows: "Array", seed: int, name: str, resamples: int) -> _Sample:
-    import numpy as np
-
-    size = max(1, -(-len(rows) // BUNDLES))
-    starts = np.arange(0, len(rows), size)
-    sizes = np.diff(np.append(starts, len(rows)))
-    count = len(starts)
-    if len(rows) < 2:
-        return _Sample(rows, starts, sizes, None)
-    resamples = min(resamples, max(LEAST_RESAMPLES, _CELLS // count))
-    rng = np.random.default_rng(derive_seed("bootstrap", name, seed))
-    weights = np.empty((resamples, count))
-    step = max(1, _CELLS // 8 // count)
-    for start in range(0, resamples, step):
-        lines = min(step, resamples - start)
-        drawn = rng.integers(0, count, size=(lines, count)) + np.arange(lines)[:, None] * count
-        times = np.bincount(drawn.ravel(), minlength=lines * count).reshape(lines, count) * sizes
-        weights[start : start + lines] = times / times.sum(axis=1, keepdims=True)
-    return _Sample(rows, starts, sizes, weights)
-
-
-def _ends(draws: "Array") -> tuple[float, float]:
-    import numpy as np
-
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
 
 
 def _columns(pairs: Sequence[tuple[str, str]]) -> dict[str, dict[Role, dict[str, int]]]:
@@ -319,7 +235,7 @@ def _compared(
 
 
 def _bradley_terry(
-    members: Sequence[str], compared: "dict[tuple[str, str], Array]", sample: _Sample
+    members: Sequence[str], compared: "dict[tuple[str, str], Array]", sample: Resamples
 ) -> dict[str, Estimate]:
     """Ratings of a group; None for an agent that is compared with nobody."""
     import numpy as np
@@ -336,7 +252,7 @@ def _bradley_terry(
         return {agent: Estimate(float(points[number])) for number, agent in enumerate(members)}
     resampled = sample.draws(flat)[:FITS] * len(sample.rows)
     drawn = np.stack([_fit(xs, ys, row, len(members)) for row in resampled])
-    return {agent: Estimate(float(points[number]), *_ends(drawn[:, number])) for number, agent in enumerate(members)}
+    return {agent: Estimate(float(points[number]), *ends(drawn[:, number])) for number, agent in enumerate(members)}
 
 
 def _fit(xs: list[int], ys: list[int], counts: "Array", agents: int) -> "Array":
@@ -352,7 +268,7 @@ def _fit(xs: list[int], ys: list[int], counts: "Array", agents: int) -> "Array":
 
 
 def _differences(
-    own: "dict[str, Array]", compared: "dict[tuple[str, str], Array]", sample: _Sample
+    own: "dict[str, Array]", compared: "dict[tuple[str, str], Array]", sample: Resamples
 ) -> list[Difference]:
     found = []
     for (a, b), counts in compared.items():
@@ -366,7 +282,7 @@ def _differences(
     ]
 
 
-def _level(gap: "Array", sample: _Sample) -> float | None:
+def _level(gap: "Array", sample: Resamples) -> float | None:
     """Two-sided bootstrap level of a mean of zero; None without an interval.
 
     Never below 2^(1 - scenarios), the best that a sign test of so few could give: few scenarios hold few
@@ -386,8 +302,8 @@ def _rated(
     columns: dict[Role, dict[str, int]],
     shares: "dict[Role, Array]",
     own: "Array",
-    everywhere: _Sample,
-    with_gains: _Sample,
+    everywhere: Resamples,
+    with_gains: Resamples,
 ) -> Rated:
     by_role = {}
     deal_rates = []

@@ -139,3 +139,25 @@ def test_a_command_killed_in_the_middle_is_taken_up_with_every_game_exactly_once
         assert pairs.fetchone()[0] == 4000
     alone = manage("tournament", *small(scenarios="1000", name="alone"), "--json").communicate(timeout=120)[0]
     assert json.loads(alone)["result_sha256"] == document["result_sha256"]
+
+
+def test_findings_are_those_of_a_finished_tournament(starter) -> None:
+    tournament(*small())
+    out = StringIO()
+    call_command("findings", "cup", "--json", stdout=out)
+    document = json.loads(out.getvalue(), parse_constant=pytest.fail)
+    assert [(row["agent"], row["role"]) for row in document["agents"]] == [
+        ("conceder", "seller"), ("linear", "seller"), ("conceder", "buyer"), ("linear", "buyer"),
+    ]  # fmt: skip
+    for row in document["agents"]:
+        assert row["games"] == 8
+        assert row["opening_ratio_low"] <= row["opening_ratio"] <= row["opening_ratio_high"]
+    assert document["conceding_buyers_do_worst"] in (True, False)
+
+
+def test_findings_of_an_unfinished_or_unknown_tournament_are_a_sentence(starter) -> None:
+    tournament(*small(), "--queue")
+    for name, sentence in (("cup", "has not come to its end"), ("none", "There is no tournament 'none'")):
+        with pytest.raises(CommandError, match=sentence) as refused:
+            call_command("findings", name, "--json")
+        assert refused.value.returncode == 2

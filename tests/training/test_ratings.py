@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from markets.engine.protocol import Role
-from training import ratings
-from training.ratings import Games, holm, interval, rate
+from training import bootstrap, ratings
+from training.bootstrap import Estimate, interval
+from training.ratings import Games, holm, rate
 
 
 def games(
@@ -65,7 +66,7 @@ def test_violations_are_counted_apart_from_the_share() -> None:
 def test_one_scenario_has_means_and_no_interval() -> None:
     rated = rate(games({"good": 0.2, "poor": 0.0}, scenarios=1))
     good = by_name(rated)["good"]
-    assert good.share == ratings.Estimate(pytest.approx(0.6), None, None)
+    assert good.share == Estimate(pytest.approx(0.6), None, None)
     assert good.bradley_terry.value is not None
     assert good.bradley_terry.low is None
     assert (rated.differences[0].share.low, rated.differences[0].p) == (None, None)
@@ -199,7 +200,7 @@ def test_the_same_games_and_seed_give_the_same_ratings() -> None:
 def test_scenarios_in_bundles_give_the_same_mean_and_about_the_same_interval(monkeypatch) -> None:
     numbers = np.random.default_rng(1).normal(size=1003).tolist()
     whole = interval(numbers)
-    monkeypatch.setattr(ratings, "BUNDLES", 250)
+    monkeypatch.setattr(bootstrap, "BUNDLES", 250)
     bundled = interval(numbers)
     assert bundled.value == pytest.approx(whole.value)
     assert bundled.low == pytest.approx(whole.low, abs=0.02)

@@ -8,16 +8,22 @@ record, in canonical order; so it does not depend on workers, shares, the order 
 """
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from django.db.models import F, Sum
 
+from markets.engine import figures
 from markets.engine.protocol import Role
-from training import ratings
+from markets.models import EpisodeSeat
+from training import findings, ratings
+from training.bootstrap import NONE, Estimate
+from training.findings import Findings, SeatRow
 from training.models import ShardState, Tournament, TournamentStatus
-from training.ratings import Estimate, Games, Ratings
+from training.ratings import Games, Ratings
+from training.tournaments.design import TournamentError
 
 
 @dataclass(frozen=True)
@@ -105,20 +111,41 @@ _COLUMNS = (
 )
 
 
-def rate(tournament: Tournament, played: Played) -> Ratings:
-    """The ratings of the games; intervals are drawn with the tournament's seed."""
-    return ratings.rate(played.games, seed=tournament.seed)
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finished tournament keeps in its row."""
+
+    ratings: Ratings
+    findings: Findings
 
 
-def ratings_of(tournament: Tournament) -> Ratings | None:
-    """The kept ratings; None before the end."""
-    return msgspec.json.decode(tournament.figures, type=Ratings) if tournament.figures else None
+def measure(tournament: Tournament, played: Played) -> Kept:
+    """Everything that is said of the games; intervals are drawn with the tournament's seed."""
+    return Kept(
+        ratings=ratings.rate(played.games, seed=tournament.seed),
+        findings=findings.find(seat_rows(tournament), scenarios=tournament.scenarios, seed=tournament.seed),
+    )
+
+
+def seat_rows(tournament: Tournament) -> Iterator[SeatRow]:
+    """Every agent's seat of every game, in no particular order."""
+    rows = (
+        EpisodeSeat.objects.filter(episode__tournament_game__tournament=tournament)
+        .order_by()
+        .values_list("episode__tournament_game__scenario", "agent_slug", "role", "surplus_share", "figures")
+    )
+    for scenario, agent, role, share, kept in rows.iterator(chunk_size=5000):
+        yield SeatRow(scenario, agent, Role(role), share, figures.decode(kept))
+
+
+def kept(tournament: Tournament) -> Kept | None:
+    """Ratings and findings; None before the end."""
+    return msgspec.json.decode(tournament.figures, type=Kept) if tournament.figures else None
 
 
 def document(tournament: Tournament) -> dict[str, Any]:
     """The tournament as plain data: what it is, how far it is, what it came to."""
     so_far = progress(tournament)
-    rated = ratings_of(tournament)
+    known = kept(tournament)
     seconds = (
         (tournament.ended_at - tournament.started_at).total_seconds()
         if tournament.ended_at is not None and tournament.started_at is not None
@@ -140,7 +167,7 @@ def document(tournament: Tournament) -> dict[str, Any]:
         "error": tournament.error,
         "seconds": None if seconds is None else round(seconds, 3),
         "result_sha256": tournament.result_sha256 or None,
-        **(_figures(rated) if rated else {"ranking": [], "differences": [], "head_to_head": []}),
+        **(_figures(known.ratings) if known else {"ranking": [], "differences": [], "head_to_head": []}),
         "path": f"/tournaments/{tournament.name}/",
     }
 
@@ -148,6 +175,50 @@ def document(tournament: Tournament) -> dict[str, Any]:
 def finished(tournament: Tournament) -> bool:
     """Whether it has come to its result."""
     return tournament.status == TournamentStatus.DONE
+
+
+def findings_document(tournament: Tournament) -> dict[str, Any]:
+    """The findings as plain data. Raises `TournamentError` before the end."""
+    known = kept(tournament)
+    if known is None:
+        raise TournamentError(
+            f"{tournament.name!r} has not come to its end ({tournament.get_status_display()}); run it again to go on."
+        )
+    found = known.findings
+    names = (*findings.HABITS, "share", "deal_rate")
+    return {
+        "name": tournament.name,
+        "market": tournament.market.slug,
+        "family": tournament.market.family,
+        "scenarios": tournament.scenarios,
+        "episodes": known.ratings.games,
+        "result_sha256": tournament.result_sha256,
+        "agents": [
+            {
+                "agent": row.agent,
+                "role": row.role.value,
+                "games": row.games,
+                **{key: value for name in names for key, value in flat(name, getattr(row, name)).items()},
+                "tiers": [
+                    {
+                        "tier": tier.tier,
+                        "low_cents": tier.low_cents,
+                        "high_cents": tier.high_cents,
+                        "games": tier.games,
+                        **flat("share", tier.share),
+                        **flat("deal_rate", tier.deal_rate),
+                    }
+                    for tier in row.tiers
+                ],
+                "share_spread": row.share_spread,
+                "deal_rate_spread": row.deal_rate_spread,
+            }
+            for row in found.agents
+        ],
+        "associations": msgspec.to_builtins(found.associations),
+        "conceding": msgspec.to_builtins(found.conceding),
+        "conceding_buyers_do_worst": next(row.holds for row in found.conceding if row.role is Role.BUYER),
+    }
 
 
 def _figures(rated: Ratings) -> dict[str, Any]:
@@ -168,7 +239,7 @@ def _figures(rated: Ratings) -> dict[str, Any]:
                     key: value
                     for role in Role
                     for key, value in flat(
-                        f"{role.value}_share", agent.by_role[role].share if role in agent.by_role else ratings.NONE
+                        f"{role.value}_share", agent.by_role[role].share if role in agent.by_role else NONE
                     ).items()
                 },
                 **flat("deal_rate", agent.deal_rate),

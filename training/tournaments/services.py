@@ -10,12 +10,14 @@ seed takes it up where it stopped, a cancelled or failed one too: the games that
 they would come out the same. With anything else it is refused.
 """
 
+import gc
 import logging
 import os
 import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -250,14 +252,27 @@ def play_share(cast: Cast, claim: Claim, *, drop: Callable[[], bool] = lambda: F
     block = Block(claim.shard.first_pair, claim.shard.pairs, claim.shard.first_scenario, claim.shard.scenarios)
     games = play_block(recipe=cast.recipe, pool=cast.pool, pairs=cast.pairs, block=block, seed=cast.tournament.seed)
     try:
-        played = list(_while_held(games, claim, drop))
-        store(cast, claim, played, now=timezone.now())
+        with _uncollected():
+            played = list(_while_held(games, claim, drop))
+            store(cast, claim, played, now=timezone.now())
     except Lost:
         _give_back(claim)
         raise
     except Exception as fault:
         _give_back(claim, error=f"{type(fault).__name__}: {fault}")
         raise
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No search for cycles while a share is played: games make none, and looking costs a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _while_held(games: Iterator[Game], claim: Claim, drop: Callable[[], bool]) -> Iterator[Game]:
@@ -358,7 +373,7 @@ def settle(tournament: Tournament) -> None:
     Tournament.objects.filter(pk=tournament.pk, status__in=OPEN).update(
         status=TournamentStatus.DONE,
         result_sha256=played.sha256,
-        figures=msgspec.json.encode(results.rate(tournament, played)).decode(),
+        figures=msgspec.json.encode(results.measure(tournament, played)).decode(),
         ended_at=timezone.now(),
     )
 

@@ -1,0 +1,43 @@
+"""Prints how the agents of a finished tournament negotiated, and what it had to do with how they fared."""
+
+from typing import Any
+
+from django.core.management import CommandParser
+
+from negotiation_site.contract import ContractCommand, table
+from training.tournaments import results, services
+
+
+class Command(ContractCommand):
+    help = "Print openings, concessions, patience and price discrimination of a tournament against its outcomes."
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="of a finished tournament")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        return results.findings_document(services.known_tournament(options["name"]))
+
+    def describe(self, document: Any) -> str:
+        columns = (
+            "agent", "role", "games", "opening_ratio", "concession_rate", "patience", "distinct_offers", "price_slope",
+            "share", "deal_rate", "share_spread",
+        )  # fmt: skip
+        rows = [{column: _cell(row[column]) for column in columns} for row in document["agents"]]
+        return "\n".join([table(rows, columns), *(_sentence(row) for row in document["conceding"])])
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else value
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    if row["holds"] is None:
+        return f"Among {row['role']}s too few made steps to say whether conceding goes with faring worst."
+    verdict = "true" if row["holds"] else "false"
+    return (
+        f"Conceding {row['role']}s show the lowest share and completion: {verdict}. {row['most_conceding']} concedes "
+        f"most; the lowest share is {row['lowest_share_agent']}'s, the lowest deal rate "
+        f"{row['lowest_deal_rate_agent']}'s."
+    )
