@@ -43,6 +43,17 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Standard deviation of the initial weights."""
     smooth_numbers: bool = True
     """Whether number words start near their neighbours (both embeddings)."""
+    smooth_turns: bool = False
+    """Whether the words for turns (`t8`) do so too, which helps with numbers of turns that were never trained on."""
+
+
+class Exploits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The effort of the search for tricks before training."""
+
+    games: int = 600
+    """Fresh games that each trick is measured on."""
+    climb_games: int = 100
+    climb_steps: int = 40
 
 
 class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,6 +95,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     every: int = 10
     """Rollouts between two looks; 0 for none."""
     episodes: int = 512
+    """Games of the `watch` split at each look."""
+    final_episodes: int = 4_000
+    """Games of the `choose` split behind the figures of a run's report."""
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,6 +113,8 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Costs to be judged on; those of the game when empty."""
     episodes: int = 20_000
     """Games per pair and cost."""
+    seeds: tuple[int, ...] = (1, 2, 3)
+    """Seeds that `training.verify --retrain` trains."""
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,6 +126,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Torch threads; more than the idle cores makes a run slower."""
     game: Game
     model: Model = Model()
+    exploits: Exploits = Exploits()
     sft: Sft = Sft()
     grpo: Grpo = Grpo()
     evaluation: Evaluation = Evaluation()

@@ -1,7 +1,7 @@
 """What a policy is worth: shares of the first best with intervals, asks, transcripts.
 
 Here: playing a policy on kept-apart games and the figures of it, next to the exact references of
-`markets.engine.optimum`. Not here: training, exploit searches (`training.exploits`).
+`training.exact`. Not here: training, exploit searches (`training.exploits`).
 
 Contract: games are drawn from a named split by number; `train`, `demonstration`, `watch`,
 `choose` and `final` never share a game. `final` is looked at once per result and nothing is tuned
@@ -9,25 +9,21 @@ on it. Shares are sums over sums (seller's surplus / first best); intervals are 
 over games.
 """
 
-import argparse
-import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from markets.engine import metrics, optimum, priors
-from markets.engine.protocol import MoveRefused, OfferMade, Role
+from markets.engine import metrics
+from markets.engine.protocol import MoveRefused, Role
 from markets.engine.seeds import derive_seed
-from training import model as models
-from training.config import Game, RunConfig, load
+from training import exact
+from training.config import Game
 from training.environment import Episode, draw_table
 from training.sampling import Trajectory, play
 from training.tokenizer import Codec
@@ -91,33 +87,9 @@ def share(surplus: Numbers, first_best: Numbers, *, seed: int = 0, resamples: in
     return Interval(float(surplus.sum() / first_best.sum()), float(low), float(high))
 
 
-@lru_cache(maxsize=256)
-def references(values: str, buyers: int, turns: int, cost: float) -> dict[str, float]:
-    """Exact shares of the first best against threshold buyers."""
-    spec = priors.parse_value_spec(values)
-    game: dict[str, Any] = {"spec": spec, "rho": 0.0, "buyers": buyers, "cost": cost}
-    ladders = {
-        "optimal_ladder": optimum.optimal_ladder(turns=turns, **game),
-        "linear_ladder": optimum.linear_ladder(turns=turns, **game),
-        "one_buyer": optimum.single_buyer_ladder(turns=turns, **game),
-        "one_pass": optimum.one_pass(**game),
-    }
-    return {name: ladder.revenue_share or 0.0 for name, ladder in ladders.items()}
-
-
-def asks(result: Result) -> list[tuple[tuple[int, int], ...]]:
-    """(buyer, price as hundredths of the list price) of every ask, per game."""
-    sequences = []
-    for trajectory in result.trajectories:
-        list_price = trajectory.episode.scenario.products[0].list_price_cents
-        sequences.append(
-            tuple(
-                (entry.event.buyer, round(100 * entry.event.price_cents / list_price))
-                for entry in trajectory.episode.log
-                if isinstance(entry.event, OfferMade) and entry.event.by is Role.SELLER
-            )
-        )
-    return sequences
+def asks(result: Result) -> list[exact.Asks]:
+    """The seller's asks, per game."""
+    return [exact.asked(trajectory.episode) for trajectory in result.trajectories]
 
 
 def ask_histogram(result: Result, *, width: int = 10) -> dict[str, int]:
@@ -164,59 +136,37 @@ def dialogue_lines(trajectory: Trajectory, codec: Codec) -> str:
     return f"{text}\n= {deal}; hidden values {values}"
 
 
-def transcripts(result: Result, codec: Codec, *, seed: int = 0) -> str:
+class Transcript(msgspec.Struct, frozen=True, kw_only=True):
+    """One episode for people."""
+
+    chosen: str
+    """`best`, `worst` or `random`."""
+    game: int
+    """Its number in the split."""
+    share: float
+    """Seller's surplus / first best; 0 where trade could gain nothing."""
+    text: str
+
+
+def transcripts(result: Result, codec: Codec, *, seed: int = 0) -> list[Transcript]:
     """Ten episodes: the three best, the three worst and four random ones, by share of first best."""
     shares = result.surplus / np.maximum(result.first_best, 1)
     order = np.argsort(shares, kind="stable")
-    random_rows = np.random.default_rng(seed).choice(len(order), min(4, len(order)), replace=False)
-    parts = []
-    for title, rows in (("best", order[::-1][:3]), ("worst", order[:3]), ("random", random_rows)):
-        for row in rows:
-            parts.append(f"[{title}, game {row}]\n{dialogue_lines(result.trajectories[row], codec)}")
-    return "\n\n".join(parts)
-
-
-def report(checkpoint: Path, config: RunConfig, *, split: str, episodes: int) -> dict[str, Any]:
-    """Greedy and sampled figures of a checkpoint, per size where the game has several."""
-    model, tokenizer = models.load(checkpoint)
-    codec = Codec(tokenizer)
-    rows: dict[str, Any] = {"checkpoint": checkpoint.name, "split": split}
-    for greedy in (True, False):
-        result = evaluate(model, codec, config.game, split=split, episodes=episodes, greedy=greedy, seed=config.seed)
-        rows["greedy" if greedy else "sampled"] = figures(result)
-    if len(config.game.sizes) == 1 and len(config.game.costs) == 1:
-        (buyers, turns), cost = config.game.sizes[0], config.game.costs[0]
-        rows["references"] = references(config.game.values, buyers, turns, cost)
-    return rows
+    order = order[result.first_best[order] > 0]  # Where trade gains nothing, nobody did well or badly.
+    random_rows = np.random.default_rng(seed).choice(len(shares), min(4, len(shares)), replace=False)
+    return [
+        Transcript(
+            chosen=chosen,
+            game=int(row),
+            share=float(shares[row]),
+            text=dialogue_lines(result.trajectories[row], codec),
+        )
+        for chosen, rows in (("best", order[::-1][:3]), ("worst", order[:3]), ("random", random_rows))
+        for row in rows
+    ]
 
 
 def most_common_plays(result: Result, *, count: int = 3) -> Sequence[tuple[tuple[tuple[int, int], ...], int]]:
     """The longest ask sequences that occur most often."""
     longest = max((len(sequence) for sequence in asks(result)), default=0)
     return Counter(sequence for sequence in asks(result) if len(sequence) == longest).most_common(count)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -m training.evaluation FILE.toml CHECKPOINT`."""
-    parser = argparse.ArgumentParser(prog="python -m training.evaluation", description=main.__doc__)
-    parser.add_argument("config", type=Path)
-    parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--split", default="choose")
-    parser.add_argument("--episodes", type=int, default=2000)
-    parser.add_argument("--transcripts", action="store_true", help="print ten transcripts of the greedy policy")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    asked = parser.parse_args(arguments)
-    config = load(asked.config, tuple(asked.set))
-    torch.set_num_threads(config.threads)
-    out = report(asked.checkpoint, config, split=asked.split, episodes=asked.episodes)
-    sys.stdout.write(json.dumps(out, indent=1) + "\n")
-    if asked.transcripts:
-        model, tokenizer = models.load(asked.checkpoint)
-        codec = Codec(tokenizer)
-        result = evaluate(model, codec, config.game, split=asked.split, episodes=200, greedy=True)
-        sys.stdout.write(f"{most_common_plays(result)}\n\n{transcripts(result, codec)}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -21,7 +21,7 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl.trainer.grpo_config import GRPOConfig
 
-from training import evaluation, runs
+from training import evaluation, exact, runs
 from training import model as models
 from training import tokenizer as words
 from training.config import ConfigError, RunConfig, load
@@ -67,9 +67,19 @@ class Watch(TrainerCallback):
             line[name] = float(result.surplus.sum() / result.first_best.sum())
             if greedy:
                 line["play"] = [list(map(list, play)) for play, _ in evaluation.most_common_plays(result, count=1)]
+        line |= self._exact(model)
         runs.append(self._folder, line)
         self.looking_seconds += time.monotonic() - started
         self.looking_cpu_seconds += time.process_time() - cpu
+
+    def _exact(self, model: Any) -> dict[str, float]:
+        """Exact shares of the optimum over the trained sizes at the lowest cost: the mean one and the worst."""
+        game = self._config.game
+        if game.opponents != exact.POOL:
+            return {}
+        members = [exact.Member(buyers, turns, min(game.costs)) for buyers, turns in dict.fromkeys(game.sizes)]
+        shares = [found.of_optimum for found in exact.greedy(model, self._codec, game, members)]
+        return {"of_optimum": sum(shares) / len(shares), "of_optimum_worst": min(shares)}
 
 
 def arguments_for(config: RunConfig, folder: Path) -> GRPOConfig:
@@ -135,8 +145,12 @@ def build_trainer(
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest checkpoint that a run left, if any."""
-    found = [path for path in folder.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdecimal()]
+    """The newest whole checkpoint that a run left, if any; the trainer's state is what is written last."""
+    found = [
+        path
+        for path in folder.glob("checkpoint-*")
+        if path.name.removeprefix("checkpoint-").isdecimal() and (path / "trainer_state.json").exists()
+    ]
     return max(found, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
 
 

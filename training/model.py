@@ -41,22 +41,26 @@ def build(config: Model, tokenizer: Any, *, seed: int) -> Any:
             dtype="float32",
         )
     )
-    if config.smooth_numbers:
-        ids = torch.tensor([vocab[str(number)] for number in range(HIGHEST_NUMBER + 1)])
-        with torch.no_grad():
-            for table in (model.get_input_embeddings(), model.get_output_embeddings()):
-                table.weight[ids] = _smooth_rows(len(ids), config.hidden, config.spread)
+    tables = (model.get_input_embeddings(), model.get_output_embeddings())
+    with torch.no_grad():
+        if config.smooth_numbers:
+            ids = torch.tensor([vocab[str(number)] for number in range(HIGHEST_NUMBER + 1)])
+            for table in tables:
+                table.weight[ids] = _smooth_rows(len(ids), config.hidden, config.spread, per_wave=10)
+        if config.smooth_turns:
+            ids = torch.tensor([vocab[f"t{turns}"] for turns in range(MAX_TURNS + 1)])
+            tables[0].weight[ids] = _smooth_rows(len(ids), config.hidden, config.spread, per_wave=4)
     return model
 
 
-def _smooth_rows(count: int, width: int, spread: float) -> torch.Tensor:
+def _smooth_rows(count: int, width: int, spread: float, *, per_wave: int) -> torch.Tensor:
     """Rows that change slowly from one number to the next, with the spread of independent ones.
 
-    A random mix of cosines of up to one wave per 10 numbers, so that what is learned about 80
-    says something about 79 and 82 from the start, plus a tenth of independent noise.
+    A random mix of cosines of up to one half-wave per `per_wave` numbers, so that what is learned about
+    80 says something about 79 and 82 from the start, plus a tenth of independent noise.
     """
     at = torch.arange(count, dtype=torch.float32)[:, None] / count
-    waves = torch.arange(1, count // 10 + 1, dtype=torch.float32)[None, :]
+    waves = torch.arange(1, count // per_wave + 1, dtype=torch.float32)[None, :]
     features = torch.cos(math.pi * waves * at)  # (numbers, waves)
     rows = features @ torch.randn(waves.shape[1], width)
     rows = rows / rows.std() + 0.1 * torch.randn(count, width)

@@ -1,7 +1,7 @@
 """Makes a run's model an agent: `python -m training.publish FILE.toml --slug SLUG --title TITLE`.
 
-Copies weights, configuration and the run's file into a folder of checkpoints and writes the card:
-what it learned from, what it was measured at, how to make it again.
+Copies weights, configuration, the run's file and what its stages found into a folder of checkpoints
+and writes the card: what it learned from, what it was measured at, how to make it again.
 
 Contract: at most 5 MB; a slug that is taken is refused unless `--replace` is given. Measured
 figures on the card come from the `choose` games, so that publishing never looks at `final` ones.
@@ -20,7 +20,7 @@ import msgspec
 
 from agents import registry
 from agents.learned.published import SHIPPED, Card
-from training import evaluation, runs
+from training import report, runs
 from training.config import ConfigError, RunConfig, load
 from training.verify import RUN_FILE
 
@@ -36,11 +36,15 @@ FILES = (
 )
 
 
+REPORT_FILES = ("metrics.jsonl", *(f"{stage}.json" for stage in runs.STAGES))
+"""What a run's page shows; a run made stage by stage by hand may lack some of them."""
+
+
 def publish(
-    config: RunConfig, source: Path, folder: Path, *, file: Path, slug: str, title: str, episodes: int, replace: bool
+    config: RunConfig, run: Path, folder: Path, *, file: Path, slug: str, title: str, episodes: int, replace: bool
 ) -> Card:
-    """Write `folder/slug`; the card comes back. Raises `ConfigError`."""
-    target = folder / slug
+    """Write `folder/slug` from the folder of a run; the card comes back. Raises `ConfigError`."""
+    source, target = run / "grpo", folder / slug
     if slug in {spec.slug for spec in registry.all_specs()} and not target.exists():
         raise ConfigError(f"There is an agent {slug!r} already.")
     if target.exists() and not replace:
@@ -48,13 +52,14 @@ def publish(
     size = sum((source / name).stat().st_size for name in FILES)
     if size > MAX_BYTES:
         raise ConfigError(f"The checkpoint has {size:,} bytes, more than {MAX_BYTES:,}.")
-    measured = evaluation.report(source, config, split="choose", episodes=episodes)
+    evaluated = runs.figures(run, "evaluate")
+    measured = evaluated["grpo"] if evaluated else report.measured(source, config, episodes=episodes)
     card = Card(
         slug=slug,
         title=title,
         summary="Learned its prices by playing thousands of games here; knows no strategy by rule.",
         weights_sha256=hashlib.sha256((source / "model.safetensors").read_bytes()).hexdigest(),
-        command=f"python -m training.sft {file} && python -m training.grpo {file}",
+        command=f"python -m training.stages {file}",
         trained_on=_games(config),
         measured=_figures(measured),
         limits="One product, a seller's turns, prices in hundredths of the list price up to 160; other buyers than those it met are new to it.",
@@ -62,6 +67,9 @@ def publish(
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copyfile(source / name, target / name)
+    for name in REPORT_FILES:
+        if (run / name).exists():
+            shutil.copyfile(run / name, target / name)
     (target / RUN_FILE).with_suffix(file.suffix).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     (target / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
     return card
@@ -78,7 +86,10 @@ def _games(config: RunConfig) -> str:
 def _figures(measured: dict[str, Any]) -> dict[str, Any]:
     kept = ("episodes", "share", "share_low", "share_high", "deal_rate", "loss_rate", "refused_rate")
     ways = {way: {key: measured[way][key] for key in kept} for way in ("greedy", "sampled")}
-    return {**ways, "references": measured.get("references", {})}
+    known = {key: measured[key] for key in ("references",) if key in measured}
+    if "members" in measured:
+        known["members"] = [{k: v for k, v in row.items() if k != "asks"} for row in measured["members"]]
+    return ways | known
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,10 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replace", action="store_true")
     asked = parser.parse_args(arguments)
     config = load(asked.config)
-    source = (asked.run or runs.folder(config.name)) / "grpo"
     card = publish(
         config,
-        source,
+        asked.run or runs.folder(config.name),
         asked.to,
         file=asked.config,
         slug=asked.slug,

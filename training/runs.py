@@ -16,6 +16,9 @@ import msgspec
 
 from training.config import ConfigError, RunConfig
 
+STAGES = ("exploits", "sft", "grpo", "evaluate")
+"""Of a whole run, in order; each leaves `STAGE.json`."""
+
 PACKAGES = ("torch", "transformers", "trl", "datasets", "accelerate", "numpy")
 
 
@@ -37,12 +40,19 @@ def begin(path: Path, config: RunConfig) -> None:
         "python": platform.python_version(),
         "machine": platform.machine(),
     }
-    file.write_text(json.dumps(about, indent=1) + "\n")
+    _write(file, about)
 
 
 def record(path: Path, stage: str, figures: dict[str, Any]) -> None:
     """Write a stage's figures."""
-    (path / f"{stage}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    _write(path / f"{stage}.json", figures)
+
+
+def _write(file: Path, document: dict[str, Any]) -> None:
+    """Replace a file at once: whoever is ended while writing leaves the old one, or none."""
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    fresh.replace(file)
 
 
 def append(path: Path, line: dict[str, Any]) -> None:
@@ -58,9 +68,12 @@ def cut(path: Path, *, after_rollout: int) -> None:
 
 
 def metrics(path: Path) -> list[dict[str, Any]]:
-    """The run's metrics so far."""
+    """The run's metrics so far, without a line that is still being written or was cut off."""
     file = path / "metrics.jsonl"
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+    if not file.exists():
+        return []
+    *whole, _unfinished = file.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in whole]
 
 
 def figures(path: Path, stage: str) -> dict[str, Any] | None:

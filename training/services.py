@@ -281,7 +281,5 @@ def report(run: Run) -> dict[str, object]:
         "stage": run.stage,
         "folder": str(folder),
         "error": run.error,
-        "figures": {
-            stage: runs.figures(folder, stage) for stage in ("sft", "grpo", "evaluate") if runs.figures(folder, stage)
-        },
+        "figures": {stage: found for stage in runs.STAGES if (found := runs.figures(folder, stage)) is not None},
     }

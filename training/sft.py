@@ -92,7 +92,13 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     }
     for greedy in (False, True):
         result = evaluation.evaluate(
-            model, codec, config.game, split="watch", episodes=2000, greedy=greedy, seed=config.seed
+            model,
+            codec,
+            config.game,
+            split="watch",
+            episodes=max(1, config.evaluation.final_episodes // 2),
+            greedy=greedy,
+            seed=config.seed,
         )
         figures["greedy" if greedy else "sampled"] = evaluation.figures(result)
     return figures

@@ -16,7 +16,6 @@ from training.config import Game
 from training.environment import draw_table
 from training.publish import publish
 from training.tokenizer import Codec
-from training.verify import checkpoints, rows
 
 LADDER = Game(sizes=((4, 8),))
 
@@ -24,13 +23,6 @@ LADDER = Game(sizes=((4, 8),))
 @pytest.fixture(scope="module")
 def taught() -> tuple[Any, Any]:
     return tiny.taught()
-
-
-def test_the_references_are_the_published_shares() -> None:
-    exact = evaluation.references("uniform:0:100", 4, 8, 0.0)
-    assert exact["optimal_ladder"] == pytest.approx(0.821, abs=5e-4)
-    assert exact["linear_ladder"] == pytest.approx(0.739, abs=5e-4)
-    assert exact["one_buyer"] == pytest.approx(0.556, abs=5e-4)
 
 
 def test_a_share_is_a_sum_over_a_sum_and_its_interval_covers_it() -> None:
@@ -75,9 +67,10 @@ def test_batches_of_any_size_play_the_same_greedy_games(taught: tuple[Any, Any],
     figures = evaluation.figures(whole)
     assert figures["episodes"] == 12
     assert sum(figures["asks"].values()) == sum(len(sequence) for sequence in evaluation.asks(whole))
-    text = evaluation.transcripts(whole, codec)
-    assert text.count("hidden values") == 10
-    assert "[worst, game" in text
+    chosen = evaluation.transcripts(whole, codec)
+    assert [each.chosen for each in chosen] == ["best"] * 3 + ["worst"] * 3 + ["random"] * 4
+    assert all("hidden values" in each.text for each in chosen)
+    assert chosen[0].share >= chosen[1].share > chosen[4].share >= chosen[3].share
 
 
 def test_the_absurd_ask_wins_nothing_and_the_climbed_plan_beats_the_constant_one() -> None:
@@ -99,9 +92,7 @@ def test_a_published_model_plays_in_numpy_what_it_played_in_torch(taught: tuple[
     file = tmp_path / "tiny.toml"
     file.write_text('name = "tiny"\n[game]\nsizes = [[2, 3]]\ncosts = [0.0, 20.0]\n')
     run = tiny.config()
-    card = publish(
-        run, tmp_path / "grpo", tmp_path / "out", file=file, slug="tiny", title="Tiny", episodes=40, replace=False
-    )
+    card = publish(run, tmp_path, tmp_path / "out", file=file, slug="tiny", title="Tiny", episodes=40, replace=False)
     assert card.measured["greedy"]["episodes"] == 40
     (spec, _) = published.specs(tmp_path / "out")
     assert spec.version == card.weights_sha256[:12]
@@ -135,23 +126,9 @@ def test_publishing_twice_needs_a_word_and_a_taken_slug_is_refused(taught: tuple
     file = tmp_path / "tiny.toml"
     file.write_text('name = "tiny"\n[game]\nsizes = [[2, 3]]\n')
     arguments: dict[str, Any] = {"file": file, "title": "Tiny", "episodes": 4}
-    publish(tiny.config(), tmp_path / "grpo", tmp_path / "out", slug="tiny", replace=False, **arguments)
+    publish(tiny.config(), tmp_path, tmp_path / "out", slug="tiny", replace=False, **arguments)
     with pytest.raises(ConfigError, match="--replace"):
-        publish(tiny.config(), tmp_path / "grpo", tmp_path / "out", slug="tiny", replace=False, **arguments)
-    publish(tiny.config(), tmp_path / "grpo", tmp_path / "out", slug="tiny", replace=True, **arguments)
+        publish(tiny.config(), tmp_path, tmp_path / "out", slug="tiny", replace=False, **arguments)
+    publish(tiny.config(), tmp_path, tmp_path / "out", slug="tiny", replace=True, **arguments)
     with pytest.raises(ConfigError, match="already"):
-        publish(tiny.config(), tmp_path / "grpo", tmp_path / "out", slug="linear", replace=True, **arguments)
-
-
-def test_a_checkpoint_that_falls_short_is_reported_low_and_judged_on_final_games(
-    taught: tuple[Any, Any], tmp_path: Path
-) -> None:
-    models.save(tmp_path / "novice", *taught)
-    (tmp_path / "novice" / "run.toml").write_text(
-        'name = "novice"\n[game]\nsizes = [[2, 3]]\n[verify]\ngreedy = 0.99\nsampled = 0.0\nsizes = [[2, 3], [3, 3]]\n'
-    )
-    ((path, config),) = checkpoints(tmp_path)
-    judged = list(rows(path, config, name="novice", episodes=200))
-    assert [row["metric"] for row in judged] == ["greedy share, N=2 T=3 cost=0", "greedy share, N=3 T=3 cost=0"]
-    assert not any(row["ok"] for row in judged)
-    assert judged[0]["ci_low"] <= judged[0]["measured"] <= judged[0]["ci_high"] < judged[0]["reference"]
+        publish(tiny.config(), tmp_path, tmp_path / "out", slug="linear", replace=True, **arguments)
