@@ -543,6 +543,15 @@ def drawn_spec(
             return rule
 
 
+def share_cents(share: float, *, of_cents: int) -> int:
+    """`share` of an amount, rounded up to the next cent, exactly.
+
+    Rounded up, it exceeds a cost in whole cents if and only if the unrounded share does: of the 930
+    products of AmazonHistoryPrice six would lose their gains from trade to the nearest cent.
+    """
+    return min(math.ceil(Decimal(repr(share)) * of_cents), MAX_PRICE_CENTS)
+
+
 def sample_values(
     *,
     spec: ValueSpec | tuple[ValueSpec, ...],

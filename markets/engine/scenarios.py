@@ -386,18 +386,8 @@ def _draw_private(
 
     Raises `RecipeError` where `MAX_REDRAWS` draws were all of the other kind.
     """
-    rule = recipe.value_spec
-    own_prices = isinstance(rule, priors.HighestSpec | priors.RangeSpec)
-    specs = tuple(_for_product(rule, fact, scale) for fact, scale in zip(facts, scales, strict=True))
     for _ in range(MAX_REDRAWS):
-        values = priors.sample_values(
-            spec=specs if own_prices else specs[0],
-            rho=recipe.rho,
-            buyers=recipe.buyers,
-            scales_cents=scales,
-            within="products" if recipe.family is Family.CATALOGUE else "buyers",
-            rng=rng,
-        )
+        values = _draw_values(recipe, facts, scales, rng)
         costs = tuple(
             fact.lowest_price_cents
             if isinstance(recipe.cost_spec, priors.LowestSpec)
@@ -412,6 +402,27 @@ def _draw_private(
     wanted = "with" if recipe.gains is Gains.FORCED else "without"
     raise RecipeError(
         f"None of {MAX_REDRAWS} draws was {wanted} gains from trade for {facts[0].title!r}; choose other values or costs."
+    )
+
+
+def _draw_values(
+    recipe: Recipe, facts: Sequence[ProductFacts], scales: tuple[Cents, ...], rng: random.Random
+) -> tuple[tuple[Cents, ...], ...]:
+    rule = recipe.value_spec
+    if isinstance(rule, priors.HighestSpec):
+        looked_up = tuple(
+            priors.share_cents(rule.share, of_cents=max(fact.highest_price_cents, fact.list_price_cents))
+            for fact in facts
+        )
+        return (looked_up,) * recipe.buyers
+    specs = tuple(_for_product(rule, fact, scale) for fact, scale in zip(facts, scales, strict=True))
+    return priors.sample_values(
+        spec=specs if isinstance(rule, priors.RangeSpec) else specs[0],
+        rho=recipe.rho,
+        buyers=recipe.buyers,
+        scales_cents=scales,
+        within="products" if recipe.family is Family.CATALOGUE else "buyers",
+        rng=rng,
     )
 
 

@@ -83,6 +83,16 @@ def test_the_fixed_rule_gives_four_fifths_of_the_highest_or_list_price() -> None
     assert sample(recipe, [KETTLE], 1).prior.value_spec == SPREAD, "the rule is public, the highest price is not"
 
 
+def test_the_fixed_rule_loses_no_gains_from_trade_to_rounding() -> None:
+    """Prices at four fifths of another are common: a fifth of a cent decides whether trade can gain."""
+    recipe = market(value_spec=priors.HighestSpec(share=0.8), cost_spec=priors.LowestSpec())
+    tight = msgspec.structs.replace(LAMP, list_price_cents=999, lowest_price_cents=799, highest_price_cents=900)
+    even = msgspec.structs.replace(tight, list_price_cents=1_000, lowest_price_cents=800)
+    assert sample(recipe, [tight], 1).buyer_values_cents == ((800,),)
+    assert sample(recipe, [even], 1).buyer_values_cents == ((800,),)
+    assert all(priors.share_cents(0.1, of_cents=10 * cents) == cents for cents in range(1, 2_000))
+
+
 def test_a_range_follows_the_product_and_its_ends_are_public() -> None:
     drawn = [sample(market(), [KETTLE], seed) for seed in range(400)]
     values = [scenario.buyer_values_cents[0][0] for scenario in drawn]
