@@ -64,7 +64,7 @@ def _play_offers(scenario: Scenario, rng: random.Random) -> int:
         moves = legal_moves(observe(state, party))
         thread = moves.threads[messages // 2 % len(moves.threads)]
         prices = thread.offers[messages % len(thread.offers)]
-        offer = MakeOffer(buyer=thread.buyer, product=prices.product, price_cents=rng.randrange(1, 10_000))
+        offer = MakeOffer(buyer=thread.buyer, product=prices.product, price_cents=1 + int(rng.random() * 10_000))
         _, state = rules.step(state, party, offer)
         messages += 1
     return messages

@@ -10,9 +10,10 @@ import msgspec
 from markets.engine.money import MAX_PRICE_CENTS, Cents
 from markets.engine.observation import Observation, SeenThread
 from markets.engine.protocol import Role
+from markets.engine.state import ThreadStatus
 
 
-class LegalPrices(msgspec.Struct, frozen=True):
+class LegalPrices(msgspec.Struct, frozen=True, gc=False):
     """Offers that may be made on one product: any whole number of cents in the range."""
 
     product: int
@@ -20,7 +21,7 @@ class LegalPrices(msgspec.Struct, frozen=True):
     highest_cents: Cents
 
 
-class LegalThread(msgspec.Struct, frozen=True):
+class LegalThread(msgspec.Struct, frozen=True, gc=False):
     """What may be done in one conversation. Talk alone is always among it."""
 
     buyer: int
@@ -32,19 +33,29 @@ class LegalThread(msgspec.Struct, frozen=True):
     """Numbers of the offers that may be turned down."""
 
 
-class LegalMoves(msgspec.Struct, frozen=True):
+class LegalMoves(msgspec.Struct, frozen=True, gc=False):
     """Everything a party may do now. Empty threads mean that it may only leave, if that."""
 
     threads: tuple[LegalThread, ...]
     may_leave: bool
 
 
+_BUYER, _OPEN = Role.BUYER, ThreadStatus.OPEN
+
+
 def legal_moves(observation: Observation) -> LegalMoves:
     """What the observing party may do at this table now."""
+    may_leave = False
+    writable = []
+    for thread in observation.threads:
+        if thread.status is _OPEN:
+            may_leave = True
+            if thread.my_move:
+                writable.append(thread)
+    if not writable:
+        return LegalMoves((), may_leave and observation.end_reason is None)
     prices = _prices(observation)
-    threads = tuple(_thread(observation, thread, prices) for thread in observation.threads if thread.my_move)
-    may_leave = not observation.ended and any(thread.status == "open" for thread in observation.threads)
-    return LegalMoves(threads, may_leave)
+    return LegalMoves(tuple([_thread(observation, thread, prices) for thread in writable]), may_leave)
 
 
 def _prices(observation: Observation) -> tuple[LegalPrices, ...]:
@@ -56,21 +67,19 @@ def _prices(observation: Observation) -> tuple[LegalPrices, ...]:
         low, high = 1, MAX_PRICE_CENTS
         if observation.regulated:
             own = product.reservation_value_cents
-            low, high = (low, min(high, own)) if observation.role is Role.BUYER else (max(low, own), high)
+            low, high = (low, min(high, own)) if observation.role is _BUYER else (max(low, own), high)
         if low <= high:
             ranges.append(LegalPrices(index, low, high))
     return tuple(ranges)
 
 
 def _thread(observation: Observation, thread: SeenThread, prices: tuple[LegalPrices, ...]) -> LegalThread:
-    theirs = [offer for offer in thread.standing if not offer.mine]
-    if not theirs:
-        return LegalThread(thread.buyer, prices, (), ())
-    ranges = {price.product: price for price in prices}
-    accept = tuple(
-        offer.offer_id
-        for offer in theirs
-        if (limits := ranges.get(offer.product)) and limits.lowest_cents <= offer.price_cents <= limits.highest_cents
-    )
-    reject = tuple(offer.offer_id for offer in theirs if observation.products[offer.product].units_left >= 1)
-    return LegalThread(thread.buyer, prices, accept, reject)
+    accept, reject = [], []
+    for offer in thread.standing:
+        if offer.mine or observation.products[offer.product].units_left < 1:
+            continue
+        reject.append(offer.offer_id)
+        for limits in prices:
+            if limits.product == offer.product and limits.lowest_cents <= offer.price_cents <= limits.highest_cents:
+                accept.append(offer.offer_id)
+    return LegalThread(thread.buyer, prices, tuple(accept), tuple(reject))

@@ -48,7 +48,7 @@ _SELLER, _BUYER = Role.SELLER, Role.BUYER
 """Bound once: to look a member up on its class costs as much as a small structure."""
 
 
-class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
+class SeenProduct(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A product as one party sees it."""
 
     sku: str
@@ -64,7 +64,7 @@ class SeenProduct(msgspec.Struct, frozen=True, kw_only=True):
     """What the observing party found when it looked prices up; None before that."""
 
 
-class SeenThread(msgspec.Struct, frozen=True, kw_only=True):
+class SeenThread(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A conversation as one party sees it."""
 
     buyer: int
@@ -100,7 +100,7 @@ class SeenThread(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True):
+class Observation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Everything a party knows: all that an agent, a prompt or a page may be built from."""
 
     role: Role
@@ -138,7 +138,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
         return own - price_cents if self.role is Role.BUYER else price_cents - own
 
 
-class SeenEvent(msgspec.Struct, frozen=True, kw_only=True):
+class SeenEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One line of the past as one party sees it."""
 
     seq: int
@@ -160,23 +160,32 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
         frame = scenario.views[party] = _frame(scenario, party)
     role = frame.role
     threads = state.threads if role is _SELLER else (state.threads[buyer_of(party) - 1],)
-    seen = tuple([_seen_thread(state, thread, role) for thread in threads])
-    event_driven = isinstance(mechanism, EventDriven)
-    return Observation(
-        role=role,
-        family=frame.family,
-        mechanism=mechanism,
-        currency=frame.currency,
-        products=_seen_products(state, frame, event_driven=event_driven),
-        buyers=frame.buyers,
-        prior=frame.prior,
-        regulated=frame.regulated,
-        threads=seen,
-        turns_left=_turns_left(state, role),
-        to_move=any([thread.my_move for thread in seen]),
-        end_reason=None if state.end_reason is None else _seen_reason(state.end_reason, frame.family, role),
+    seen = [_seen_thread(state, thread, role) for thread in threads]
+    to_move = any(thread.my_move for thread in seen) if len(seen) > 1 else seen[0].my_move
+    turns_left = _turns_left(state, role)
+    if isinstance(mechanism, EventDriven):
+        return msgspec.structs.replace(
+            frame,
+            products=_seen_products(state, frame),
+            threads=tuple(seen),
+            turns_left=turns_left,
+            to_move=to_move,
+            end_reason=state.end_reason,
+            now_ms=now_ms,
+            events_left=mechanism.events - state.events_used,
+        )
+    if not state.deals and state.end_reason is None:
+        return msgspec.structs.replace(
+            frame, threads=tuple(seen), turns_left=turns_left, to_move=to_move, now_ms=now_ms
+        )
+    return msgspec.structs.replace(
+        frame,
+        products=_seen_products(state, frame),
+        threads=tuple(seen),
+        turns_left=turns_left,
+        to_move=to_move,
+        end_reason=_seen_reason(state.end_reason, frame.family, role),
         now_ms=now_ms,
-        events_left=mechanism.events - state.events_used if isinstance(mechanism, EventDriven) else None,
     )
 
 
@@ -210,20 +219,16 @@ def _frame(scenario: Scenario, party: Party) -> Observation:
     )
 
 
-def _seen_products(state: State, frame: Observation, *, event_driven: bool) -> tuple[SeenProduct, ...]:
-    """The products with what is left of them; those of the frame as long as nothing is sold or found."""
-    if not state.deals and not event_driven:
-        return frame.products
+def _seen_products(state: State, frame: Observation) -> tuple[SeenProduct, ...]:
+    """The products with what is left of them and what was found out about them."""
     selling = frame.role is _SELLER
     return tuple(
-        [
-            msgspec.structs.replace(
-                product,
-                units_left=left if selling else min(1, left),
-                price_range=_price_range(state, frame.role, index),
-            )
-            for index, (product, left) in enumerate(zip(frame.products, state.stock_left, strict=True))
-        ]
+        msgspec.structs.replace(
+            product,
+            units_left=left if selling else min(1, left),
+            price_range=_price_range(state, frame.role, index),
+        )
+        for index, (product, left) in enumerate(zip(frame.products, state.stock_left, strict=True))
     )
 
 

@@ -80,7 +80,7 @@ def buyer_of(party: Party) -> int:
     return buyer
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Message(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
     """What every action carries."""
 
     buyer: int = 0
@@ -91,11 +91,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Hidden reasoning of an agent; never leaves its own seat."""
 
 
-class Say(Message, frozen=True, tag="say"):
+class Say(Message, frozen=True, gc=False, tag="say"):
     """Talk without an economic act."""
 
 
-class MakeOffer(Message, frozen=True, tag="make_offer"):
+class MakeOffer(Message, frozen=True, gc=False, tag="make_offer"):
     """A binding price for one unit of one product; replaces the party's own earlier one."""
 
     price_cents: Cents
@@ -103,34 +103,34 @@ class MakeOffer(Message, frozen=True, tag="make_offer"):
     """Index in `Scenario.products`, 0-based."""
 
 
-class AcceptOffer(Message, frozen=True, tag="accept_offer"):
+class AcceptOffer(Message, frozen=True, gc=False, tag="accept_offer"):
     """Take a standing offer of the other side; this alone closes a deal."""
 
     offer_id: int
     """Number of the offer within its thread, from 1."""
 
 
-class RejectOffer(Message, frozen=True, tag="reject_offer"):
+class RejectOffer(Message, frozen=True, gc=False, tag="reject_offer"):
     """Turn a standing offer of the other side down; it can never be accepted afterwards."""
 
     offer_id: int
 
 
-class Wait(Message, frozen=True, tag="wait"):
+class Wait(Message, frozen=True, gc=False, tag="wait"):
     """Let simulated time pass; only a mechanism with a simulated clock knows it."""
 
     for_ms: int = 0
     """Longest wait in milliseconds; 0 waits for the other side."""
 
 
-class SearchPrice(Message, frozen=True, tag="search_price"):
+class SearchPrice(Message, frozen=True, gc=False, tag="search_price"):
     """Look up what is public about prices; only an event-driven market knows it. Changes nothing."""
 
     product: int = 0
     """Index in `Scenario.products`, 0-based."""
 
 
-class Leave(Message, frozen=True, tag="leave"):
+class Leave(Message, frozen=True, gc=False, tag="leave"):
     """Walk away for good: a buyer from its thread, the seller from all of them."""
 
 
@@ -163,7 +163,7 @@ class EndReason(StrEnum):
     """What a buyer is told when the reason concerns other threads."""
 
 
-class OfferMade(msgspec.Struct, frozen=True, tag="offer_made", forbid_unknown_fields=True):
+class OfferMade(msgspec.Struct, frozen=True, gc=False, tag="offer_made", forbid_unknown_fields=True):
     """`by` put a price on `product` in the thread of `buyer`."""
 
     by: Role
@@ -175,7 +175,7 @@ class OfferMade(msgspec.Struct, frozen=True, tag="offer_made", forbid_unknown_fi
     """True when the market's opening rule made it; it spent no message."""
 
 
-class OfferAccepted(msgspec.Struct, frozen=True, tag="offer_accepted", forbid_unknown_fields=True):
+class OfferAccepted(msgspec.Struct, frozen=True, gc=False, tag="offer_accepted", forbid_unknown_fields=True):
     """`by` took the other side's offer: one unit changed hands at `price_cents`."""
 
     by: Role
@@ -185,7 +185,7 @@ class OfferAccepted(msgspec.Struct, frozen=True, tag="offer_accepted", forbid_un
     price_cents: Cents
 
 
-class OfferRejected(msgspec.Struct, frozen=True, tag="offer_rejected", forbid_unknown_fields=True):
+class OfferRejected(msgspec.Struct, frozen=True, gc=False, tag="offer_rejected", forbid_unknown_fields=True):
     """`by` turned the other side's offer down."""
 
     by: Role
@@ -193,7 +193,7 @@ class OfferRejected(msgspec.Struct, frozen=True, tag="offer_rejected", forbid_un
     offer_id: int
 
 
-class OfferLapsed(msgspec.Struct, frozen=True, tag="offer_lapsed", forbid_unknown_fields=True):
+class OfferLapsed(msgspec.Struct, frozen=True, gc=False, tag="offer_lapsed", forbid_unknown_fields=True):
     """A standing offer fell because stock or the buyer's single want was used up."""
 
     buyer: int
@@ -201,20 +201,20 @@ class OfferLapsed(msgspec.Struct, frozen=True, tag="offer_lapsed", forbid_unknow
     reason: LapseReason
 
 
-class ProductSoldOut(msgspec.Struct, frozen=True, tag="product_sold_out", forbid_unknown_fields=True):
+class ProductSoldOut(msgspec.Struct, frozen=True, gc=False, tag="product_sold_out", forbid_unknown_fields=True):
     """The last unit of `product` is gone: a public fact, told to everybody."""
 
     product: int
 
 
-class MessageSent(msgspec.Struct, frozen=True, tag="message_sent", forbid_unknown_fields=True):
+class MessageSent(msgspec.Struct, frozen=True, gc=False, tag="message_sent", forbid_unknown_fields=True):
     """`by` spoke without an offer; the words are kept outside the economic log."""
 
     by: Role
     buyer: int
 
 
-class Waited(msgspec.Struct, frozen=True, tag="waited", forbid_unknown_fields=True):
+class Waited(msgspec.Struct, frozen=True, gc=False, tag="waited", forbid_unknown_fields=True):
     """`by` chose to let simulated time pass; the other side is not told."""
 
     by: Role
@@ -223,7 +223,7 @@ class Waited(msgspec.Struct, frozen=True, tag="waited", forbid_unknown_fields=Tr
     """Clock time at which the wait is over unless something arrives earlier; None waits for that."""
 
 
-class PriceSearched(msgspec.Struct, frozen=True, tag="price_searched", forbid_unknown_fields=True):
+class PriceSearched(msgspec.Struct, frozen=True, gc=False, tag="price_searched", forbid_unknown_fields=True):
     """`by` looked up what is public about prices; the other side is not told."""
 
     by: Role
@@ -231,7 +231,7 @@ class PriceSearched(msgspec.Struct, frozen=True, tag="price_searched", forbid_un
     product: int
 
 
-class MoveRefused(msgspec.Struct, frozen=True, tag="move_refused", forbid_unknown_fields=True):
+class MoveRefused(msgspec.Struct, frozen=True, gc=False, tag="move_refused", forbid_unknown_fields=True):
     """An agent's move broke a rule: nothing changed, but its message is spent."""
 
     by: Role
@@ -240,28 +240,28 @@ class MoveRefused(msgspec.Struct, frozen=True, tag="move_refused", forbid_unknow
     code: str
 
 
-class TurnPassed(msgspec.Struct, frozen=True, tag="turn_passed", forbid_unknown_fields=True):
+class TurnPassed(msgspec.Struct, frozen=True, gc=False, tag="turn_passed", forbid_unknown_fields=True):
     """What the other side sees of a refused move. Never in a log: the reason could tell a value."""
 
     by: Role
     buyer: int
 
 
-class PartyLeft(msgspec.Struct, frozen=True, tag="party_left", forbid_unknown_fields=True):
+class PartyLeft(msgspec.Struct, frozen=True, gc=False, tag="party_left", forbid_unknown_fields=True):
     """`by` walked away; `buyer` is 0 when the seller left everybody."""
 
     by: Role
     buyer: int
 
 
-class DeadlinePassed(msgspec.Struct, frozen=True, tag="deadline_passed", forbid_unknown_fields=True):
+class DeadlinePassed(msgspec.Struct, frozen=True, gc=False, tag="deadline_passed", forbid_unknown_fields=True):
     """`by` did not move in time; what follows from it is in the events after this one."""
 
     by: Role
     buyer: int
 
 
-class NegotiationEnded(msgspec.Struct, frozen=True, tag="negotiation_ended", forbid_unknown_fields=True):
+class NegotiationEnded(msgspec.Struct, frozen=True, gc=False, tag="negotiation_ended", forbid_unknown_fields=True):
     """Nothing can be added after this."""
 
     reason: EndReason
@@ -283,7 +283,7 @@ Event: TypeAlias = (
 )
 
 
-class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LogEntry(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """One line of the log."""
 
     n: int

@@ -30,7 +30,7 @@ from markets.engine.protocol import (
     Role,
     Waited,
 )
-from markets.engine.scenarios import Alternating, EventDriven, Scenario, SellerTurns
+from markets.engine.scenarios import Alternating, EventDriven, Mechanism, Scenario, SellerTurns
 
 _with = msgspec.structs.replace
 
@@ -46,7 +46,7 @@ class ThreadStatus(StrEnum):
     LEFT = "left"
 
 
-class Offer(msgspec.Struct, frozen=True):
+class Offer(msgspec.Struct, frozen=True, gc=False):
     """One price on the table, as it was made."""
 
     offer_id: int
@@ -55,7 +55,7 @@ class Offer(msgspec.Struct, frozen=True):
     price_cents: Cents
 
 
-class SeenOffer(msgspec.Struct, frozen=True):
+class SeenOffer(msgspec.Struct, frozen=True, gc=False):
     """A price that was put on the table in a thread, as one side of it sees it."""
 
     offer_id: int
@@ -64,7 +64,7 @@ class SeenOffer(msgspec.Struct, frozen=True):
     price_cents: Cents
 
 
-class Deal(msgspec.Struct, frozen=True):
+class Deal(msgspec.Struct, frozen=True, gc=False):
     """One unit sold."""
 
     buyer: int
@@ -73,7 +73,7 @@ class Deal(msgspec.Struct, frozen=True):
     offer_id: int
 
 
-class Desk(msgspec.Struct, frozen=True):
+class Desk(msgspec.Struct, frozen=True, gc=False):
     """One side of an event-driven conversation: whether it is to be asked, and what it did unseen."""
 
     awake: bool = False
@@ -86,7 +86,7 @@ class Desk(msgspec.Struct, frozen=True):
     """Products that it has looked up."""
 
 
-class Thread(msgspec.Struct, frozen=True):
+class Thread(msgspec.Struct, frozen=True, gc=False):
     """The conversation of the seller with one buyer."""
 
     buyer: int
@@ -117,7 +117,7 @@ class Thread(msgspec.Struct, frozen=True):
         return desk
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, gc=False):
     """Everything the rules need to judge the next move."""
 
     scenario: Scenario
@@ -206,28 +206,31 @@ def evolve(state: State, event: Event) -> State:
 
 
 def _offer_made(state: State, event: OfferMade) -> State:
-    by, product = event.by, event.product
-    thread = state.threads[event.buyer - 1]
-    offer = Offer(event.offer_id, by, product, event.price_cents)
-    kept = [other for other in thread.standing if other.by is not by or other.product != product]
+    """Put an offer among those that were made and those that stand, and hand the move on."""
+    offer_id, by, product, price_cents = event.offer_id, event.by, event.product, event.price_cents
+    thread, mechanism = state.threads[event.buyer - 1], state.scenario.mechanism
+    offer = Offer(offer_id, by, product, price_cents)
+    standing = [other for other in thread.standing if other.by is not by or other.product != product]
+    standing.append(offer)
     selling = by is _SELLER
+    speaks = not (event.opening or isinstance(mechanism, EventDriven))
     thread = Thread(
         thread.buyer,
         thread.status,
-        thread.to_move,
+        _next_to_move(mechanism, selling=selling) if speaks else thread.to_move,
         (*thread.offers, offer),
-        (*kept, offer),
-        thread.seller_messages,
-        thread.buyer_messages,
-        thread.position,
+        tuple(standing),
+        thread.seller_messages + (speaks and selling),
+        thread.buyer_messages + (speaks and not selling),
+        thread.position + speaks,
         thread.seller_desk,
         thread.buyer_desk,
-        (*thread.seen_by_seller, SeenOffer(event.offer_id, selling, product, event.price_cents)),
-        (*thread.seen_by_buyer, SeenOffer(event.offer_id, not selling, product, event.price_cents)),
+        (*thread.seen_by_seller, SeenOffer(offer_id, selling, product, price_cents)),
+        (*thread.seen_by_buyer, SeenOffer(offer_id, not selling, product, price_cents)),
     )
-    if event.opening:
-        return _put(state, _moved(thread))
-    return _after_message(state, thread, by)
+    if speaks:
+        return _put(state, thread, turns=1 if selling else 0)
+    return _put(state, _moved(thread)) if event.opening else _arrived(state, thread, by)
 
 
 def _offer_accepted(state: State, event: OfferAccepted) -> State:
@@ -281,19 +284,19 @@ def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = T
     if isinstance(mechanism, EventDriven):
         return _arrived(state, thread, by)
     selling = by is _SELLER
-    if isinstance(mechanism, Alternating):
-        to_move: Role | None = _BUYER if selling else _SELLER
-    elif selling and answered:
-        to_move = _BUYER
-    else:
-        to_move = None
+    to_move = _next_to_move(mechanism, selling=selling, answered=answered)
+    position = thread.position + 1
     if selling:
-        thread = _with(
-            thread, to_move=to_move, seller_messages=thread.seller_messages + 1, position=thread.position + 1
-        )
+        thread = _with(thread, to_move=to_move, seller_messages=thread.seller_messages + 1, position=position)
         return _put(state, thread, turns=1)
-    thread = _with(thread, to_move=to_move, buyer_messages=thread.buyer_messages + 1, position=thread.position + 1)
-    return _put(state, thread)
+    return _put(state, _with(thread, to_move=to_move, buyer_messages=thread.buyer_messages + 1, position=position))
+
+
+def _next_to_move(mechanism: Mechanism, *, selling: bool, answered: bool = True) -> Role | None:
+    """Who owes the next message in a thread after one of the seller's or the buyer's."""
+    if isinstance(mechanism, Alternating):
+        return _BUYER if selling else _SELLER
+    return _BUYER if selling and answered else None
 
 
 def _arrived(state: State, thread: Thread, by: Role) -> State:

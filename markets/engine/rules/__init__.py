@@ -47,6 +47,8 @@ from markets.engine.state import State, Thread, ThreadStatus, evolve
 _SELLER, _BUYER, _OPEN = Role.SELLER, Role.BUYER, ThreadStatus.OPEN
 """Bound once: to look a member up on its class costs as much as a small structure."""
 
+_ONLY_SELLER, _ONLY_BUYER = (SELLER,), (buyer_party(1),)
+
 
 def opening_events(state: State) -> tuple[Event, ...]:
     """What the market's opening rule does before the first message."""
@@ -77,28 +79,27 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
     """The events that `action` causes and the state after them. Raises `IllegalAction`."""
     role = role_of(party)
     buyer = thread_of(state, party, action)
-    if state.ended:
+    if state.end_reason is not None:
         raise IllegalAction(_code_after_the_end(state, buyer, action))
     deadline_ms = state.scenario.deadline_ms
     if deadline_ms is not None and now_ms > deadline_ms:
         raise IllegalAction(RefusalCode.DEADLINE_PASSED)
-    if len(action.talk) > MAX_TALK_CHARS:
-        raise IllegalAction(RefusalCode.TALK_TOO_LONG)
-    if action.talk and not is_text(action.talk):
-        raise IllegalAction(RefusalCode.TALK_NOT_TEXT)
+    if action.talk:
+        _check_talk(action.talk)
     if isinstance(action, Leave):
         return _leave(state, party)
-    thread = state.thread(buyer)
+    thread = state.threads[buyer - 1]
     _check_open(state, thread, action)
-    if out_of_turn := _turn_refusal(state, role, thread):
+    out_of_turn = _turn_refusal(state, role, thread)
+    if out_of_turn is not None:
         raise IllegalAction(out_of_turn)
     match action:
+        case MakeOffer():
+            events: tuple[Event, ...] = offers.make(state, thread, role, action)
         case Say():
             if not action.talk.strip():
                 raise IllegalAction(RefusalCode.EMPTY_MESSAGE)
-            events: tuple[Event, ...] = (MessageSent(by=role, buyer=buyer),)
-        case MakeOffer():
-            events = offers.make(state, thread, role, action)
+            events = (MessageSent(by=role, buyer=buyer),)
         case AcceptOffer():
             events = offers.accept(state, thread, role, action)
         case RejectOffer():
@@ -114,6 +115,13 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         case _:
             assert_never(action)
     return _closing(state, events)
+
+
+def _check_talk(talk: str) -> None:
+    if len(talk) > MAX_TALK_CHARS:
+        raise IllegalAction(RefusalCode.TALK_TOO_LONG)
+    if not is_text(talk):
+        raise IllegalAction(RefusalCode.TALK_NOT_TEXT)
 
 
 def refuse(state: State, party: Party, code: RefusalCode, *, buyer: int = 0) -> tuple[tuple[Event, ...], State]:
@@ -169,9 +177,12 @@ def deadline_passed(party: Party) -> DeadlinePassed:
 
 def parties_to_move(state: State) -> tuple[Party, ...]:
     """Who owes a message now: buyers with an answer due first, then the seller if it may write."""
-    if state.ended:
+    if state.end_reason is not None:
         return ()
-    if isinstance(state.scenario.mechanism, EventDriven):
+    mechanism = state.scenario.mechanism
+    if isinstance(mechanism, Alternating):
+        return _ONLY_BUYER if state.threads[0].to_move is _BUYER else _ONLY_SELLER
+    if isinstance(mechanism, EventDriven):
         thread = state.threads[0]
         return tuple(_party(role) for role in (_BUYER, _SELLER) if may_write(state, role, thread))
     due = [buyer_party(t.buyer) for t in state.threads if t.to_move is _BUYER and t.status is _OPEN]
@@ -275,8 +286,9 @@ def _check_status(thread: Thread) -> None:
 
 
 def _check_open(state: State, thread: Thread, action: Action) -> None:
-    _check_status(thread)
-    if isinstance(action, AcceptOffer | RejectOffer) and offers.lost_to_another(state, thread, action.offer_id):
+    if thread.status is not _OPEN:
+        _check_status(thread)
+    if isinstance(action, (AcceptOffer, RejectOffer)) and offers.lost_to_another(state, thread, action.offer_id):
         raise IllegalAction(RefusalCode.SOLD_OUT)
 
 
@@ -330,18 +342,14 @@ def _closing(
 def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
     if not any(state.stock_left):
         return EndReason.DEAL if len(state.deals) == 1 else EndReason.SOLD_OUT
-    if not _anybody_open(state):
+    for thread in state.threads:
+        if thread.status is _OPEN:
+            break
+    else:
         return EndReason.DEAL if _all_served(state) else nobody_left
     if _budget_used(state):
         return EndReason.EVENTS_USED if isinstance(state.scenario.mechanism, EventDriven) else EndReason.TURNS_USED
     return None
-
-
-def _anybody_open(state: State) -> bool:
-    for thread in state.threads:  # a loop, since this is asked after every message
-        if thread.status is _OPEN:
-            return True
-    return False
 
 
 def _all_served(state: State) -> bool:

@@ -87,7 +87,8 @@ def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> Offer
 
 def _check_reservation(state: State, thread: Thread, role: Role, product: int, price_cents: int) -> None:
     """A regulated seat cannot lose money."""
-    if role not in state.scenario.regulated:
+    regulated = state.scenario.regulated
+    if not regulated or role not in regulated:
         return
     own = state.scenario.reservation_value_cents(role=role, buyer=thread.buyer, product=product)
     if (price_cents > own) if role is Role.BUYER else (price_cents < own):
