@@ -53,7 +53,7 @@ class Turn:
         """The whole scenario, given to reference policies that know the values and to no other."""
         self._seed = seed
         self._party = party
-        self._slug = slug
+        self._slug = slug.partition("+")[0]  # A persona talks; it has no chance of its own.
         self._position = position
         self._log = log
         self._words_at = words_at

@@ -1,21 +1,46 @@
 """Every agent that can be seated, by slug.
 
-Here: the specs and the look-up. Not here: what an agent does (`scripted`, `learned`), or which
-agent a market suggests. Trained agents are those of the published checkpoints, found anew when a
-card comes or changes; no weights are read here. Pure: no Django.
+Here: the specs and the look-up, and which opponents training must refuse. Not here: what an agent
+does (`scripted`, `learned`), or which agent a market suggests. Trained agents are those of the
+published checkpoints, found anew when a card comes or changes; no weights are read here. Pure: no
+Django.
 
 Contract: slugs never change meaning; a changed strategy gets a new version. The order is the one
-in which a person is offered opponents.
+in which a person is offered opponents: bargainers for either side, buyers, sellers, yardsticks,
+trained agents, references. A scripted agent with a way of talking is `AGENT+PERSONA`
+(`scripted.personas`): it can be looked up and seated, and is in no list.
 """
 
 import difflib
+from collections.abc import Iterable
 from functools import partial
+
+import msgspec
 
 from agents.base import AgentSpec, Kind
 from agents.learned import published
-from agents.scripted import bargainers, buyers, catalogues, ladders, reference
+from agents.scripted import (
+    bargainers,
+    buyers,
+    catalogues,
+    concessions,
+    equilibria,
+    explorers,
+    fixed_sequence,
+    ladders,
+    reference,
+)
+from agents.scripted.personas import MARK, Persona, UnknownPersona, split_slug, with_persona
+from markets.engine import splits
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
+
+HELD_OUT_BUYERS = splits.BUYER_TYPES
+"""Buyers that no training run meets (`markets.engine.splits`, where they were fixed)."""
+HELD_OUT_PERSONAS = splits.PERSONAS
+"""Ways of talking that no training run meets."""
+NEGATIVE_CONTROLS = ("zi-u",)
+"""Agents that break their own reservation value on purpose; every other one keeps to it."""
 
 BOTH_ROLES = (Role.SELLER, Role.BUYER)
 EVERY_FAMILY = (Family.BILATERAL, Family.MULTI_BUYER, Family.CATALOGUE)
@@ -24,7 +49,11 @@ EVERY_FAMILY = (Family.BILATERAL, Family.MULTI_BUYER, Family.CATALOGUE)
 class UnknownAgent(LookupError):
     """No agent has this slug; the message is a sentence that names similar ones."""
 
-    def __init__(self, slug: str) -> None:
+    def __init__(self, slug: str, sentence: str = "") -> None:
+        if sentence:
+            super().__init__(sentence)
+            self.slug = slug
+            return
         slugs = [spec.slug for spec in all_specs()]
         close = difflib.get_close_matches(slug, slugs, n=3, cutoff=0.4)
         hint = f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The agents are: {', '.join(slugs)}."
@@ -64,6 +93,36 @@ _BARGAINERS = (
         source="Time-dependent tactic with beta below 1 (Faratin, Sierra and Jennings 1998).",
     ),
     AgentSpec(
+        slug="exponential",
+        title="Exponential",
+        summary="Gives way along an exponential curve: almost nothing, then more and more.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Exponential,
+        source="Exponential time-dependent tactic (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="resource-dependent",
+        title="Resource watcher",
+        summary="Gives way as the messages left for each open conversation run short.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.ResourceDependent,
+        source="Resource-dependent tactic (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="aspiration",
+        title="Aspiration",
+        summary="Wants a share of the best conceivable deal that falls with time, in one of three shapes.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Aspiration,
+        source="The aspiration curves of negmas (exponents 4, 1 and 1/4), rewritten.",
+    ),
+    AgentSpec(
         slug="tit-for-tat",
         title="Tit for tat",
         summary="Moves towards you as far as you move towards it, and waits when you wait.",
@@ -74,6 +133,46 @@ _BARGAINERS = (
         source="Absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
     ),
     AgentSpec(
+        slug="relative-tit-for-tat",
+        title="Relative tit for tat",
+        summary="Gives way in the same proportion as you do.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RelativeTitForTat,
+        source="Relative tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
+    ),
+    AgentSpec(
+        slug="averaged-tit-for-tat",
+        title="Averaged tit for tat",
+        summary="Answers the average of your last moves, so a single large one counts less.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.AveragedTitForTat,
+        source="Averaged tit-for-tat (Faratin, Sierra and Jennings 1998), as a geometric mean.",
+    ),
+    AgentSpec(
+        slug="random-tit-for-tat",
+        title="Erratic tit for tat",
+        summary="Moves as far as you do, give or take a little chance.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RandomTitForTat,
+        source="Random absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
+    ),
+    AgentSpec(
+        slug="micro",
+        title="One for one",
+        summary="Names its next best price only after you have named a new one.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Micro,
+        source="MiCRO (de Jonge 2022), on a grid of prices.",
+    ),
+    AgentSpec(
         slug="split-the-difference",
         title="Split the difference",
         summary="Proposes the middle between both first offers and stays there.",
@@ -82,6 +181,46 @@ _BARGAINERS = (
         families=EVERY_FAMILY,
         build=bargainers.SplitTheDifference,
         source="The k = 1/2 rule (Chatterjee and Samuelson 1983), applied to the first offers.",
+    ),
+    AgentSpec(
+        slug="anchoring",
+        title="Anchored",
+        summary="Lets your first offer colour what it thinks the price should be.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Anchored,
+        source="Anchoring and adjustment (Tversky and Kahneman 1974; Galinsky and Mussweiler 2001), as a rule.",
+    ),
+    AgentSpec(
+        slug="zeuthen",
+        title="Risk weigher",
+        summary="Gives way when it has more to lose from a breakdown than you, just enough.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Zeuthen,
+        source="Zeuthen 1930; monotonic concession protocol (Rosenschein and Zlotkin 1994).",
+    ),
+    AgentSpec(
+        slug="rubinstein",
+        title="Patient splitter",
+        summary="Proposes the split that impatience alone would dictate, and stays with it.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Rubinstein,
+        source="Alternating offers without a horizon (Rubinstein 1982), with an estimated gain.",
+    ),
+    AgentSpec(
+        slug="stahl",
+        title="Deadline splitter",
+        summary="Proposes the split that follows from who has the last offer.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Stahl,
+        source="Alternating offers with a horizon (Stahl 1972), with an estimated gain.",
     ),
     AgentSpec(
         slug="satisficer",
@@ -104,6 +243,16 @@ _BARGAINERS = (
         source="Baseline of the automated negotiating agents competitions.",
     ),
     AgentSpec(
+        slug="late-hardliner",
+        title="Late hardliner",
+        summary="Never moves from its price, but takes what it can get at the very end.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.LateHardliner,
+        source="Baseline of the automated negotiating agents competitions, accepting at the deadline.",
+    ),
+    AgentSpec(
         slug="zi-c",
         title="Zero intelligence",
         summary="Names random prices, but never one that would cost it money.",
@@ -112,6 +261,16 @@ _BARGAINERS = (
         families=EVERY_FAMILY,
         build=bargainers.ZiC,
         source="ZI-C traders (Gode and Sunder 1993).",
+    ),
+    AgentSpec(
+        slug="random",
+        title="Coin tosser",
+        summary="Does anything at all that costs it no money.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RandomMoves,
+        source="A random baseline, ours.",
     ),
     AgentSpec(
         slug="zi-u",
@@ -156,6 +315,36 @@ _BUYERS = (
         build=buyers.Logit,
         source="Logit choice (McFadden 1974), cut off at the buyer's value.",
     ),
+    AgentSpec(
+        slug="quoting",
+        title="Quoting buyer",
+        summary="Tells you what it would pay at most, truthfully, in a bid that binds it.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Quoting,
+        source="A truthful bidder; ours as a bargainer.",
+    ),
+    AgentSpec(
+        slug="shading",
+        title="Shading buyer",
+        summary="Acts as if the thing were worth less to it than it is.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Shading,
+        source="Bid shading as in first-price auctions; the form is ours.",
+    ),
+    AgentSpec(
+        slug="strategic",
+        title="Strategic buyer",
+        summary="Waits for a better price as long as waiting seems to pay.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=buyers.Strategic,
+        source="Buyers who foresee prices (Coase 1972; Besanko and Winston 1990); the forecast is ours.",
+    ),
 )
 
 _LADDERS = (
@@ -178,6 +367,16 @@ _LADDERS = (
         families=(Family.BILATERAL, Family.MULTI_BUYER),
         build=ladders.FallingLadder,
         source="A Dutch sale in equal steps, round-robin.",
+    ),
+    AgentSpec(
+        slug="equal-steps",
+        title="Equal steps",
+        summary="Lowers the price in equal steps that end short of giving it away.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.BILATERAL, Family.MULTI_BUYER),
+        build=ladders.EqualSteps,
+        source="Equally spaced falling prices, best for one uniform threshold buyer; also in arXiv 2604.16472.",
     ),
     AgentSpec(
         slug="one-pass",
@@ -219,6 +418,66 @@ _LADDERS = (
         build=ladders.AllOnOne,
         source="The best ladder for one buyer; the baseline that ignores competition.",
     ),
+    AgentSpec(
+        slug="random-buyer-ladder",
+        title="Random buyer",
+        summary="Lowers the price in equal steps and asks whoever the dice say.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=ladders.RandomBuyerLadder,
+        source="The linear ladder without an order, a baseline of ours.",
+    ),
+    AgentSpec(
+        slug="epsilon-greedy",
+        title="Epsilon-greedy",
+        summary="Stays with the most promising buyer, and now and then tries another.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=explorers.EpsilonGreedy,
+        source="Epsilon-greedy bandit with decay (Auer, Cesa-Bianchi and Fischer 2002).",
+    ),
+    AgentSpec(
+        slug="ucb",
+        title="Optimist",
+        summary="Asks the buyer who could still be the best, promising or little known.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=explorers.UpperConfidence,
+        source="UCB1 (Auer, Cesa-Bianchi and Fischer 2002) over buyers.",
+    ),
+    AgentSpec(
+        slug="successive-elimination",
+        title="Elimination",
+        summary="Drops buyers who cannot be the best any more and splits the rest.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=explorers.SuccessiveElimination,
+        source="Successive elimination (Even-Dar, Mannor and Mansour 2006) with binding asks.",
+    ),
+    AgentSpec(
+        slug="play-off",
+        title="Play-off",
+        summary="Plays buyers off against one another: quotes the best bid and a bit to the others.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=explorers.PlayOff,
+        source="An English auction by correspondence.",
+    ),
+    AgentSpec(
+        slug="pandora",
+        title="Pandora",
+        summary="Tries buyers one by one and stops once trying another is not worth a turn.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.MULTI_BUYER,),
+        build=explorers.Pandora,
+        source="Optimal search (Weitzman 1979) with binding asks.",
+    ),
 )
 
 _CATALOGUE_SELLERS = (
@@ -252,6 +511,69 @@ _CATALOGUE_SELLERS = (
         build=catalogues.RandomMatch,
         source="Random matching with prices.",
     ),
+    AgentSpec(
+        slug="re-solved-assignment",
+        title="Replanner",
+        summary="Works out anew at each turn who should get what, and asks for that.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=catalogues.ReSolvedAssignment,
+        source="Assignment on posterior means (Shapley and Shubik 1971), re-solved; prices of a ladder.",
+    ),
+    AgentSpec(
+        slug="rising-prices",
+        title="Rising prices",
+        summary="Raises the price of what too many want until nobody is left over.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=catalogues.RisingPrices,
+        source="Approximate auction of Demange, Gale and Sotomayor (1986), by correspondence.",
+    ),
+)
+
+_YARDSTICKS = (
+    AgentSpec(
+        slug="posted-price",
+        title="Posted price",
+        summary="Names the best single price for this market and means it.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.PostedPrice,
+        source="Optimal posted price (Myerson 1981; Riley and Zeckhauser 1983).",
+    ),
+    AgentSpec(
+        slug="one-shot-seller",
+        title="One-shot seller",
+        summary="Asks half way between its cost and the highest value there may be, once and for all.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=EVERY_FAMILY,
+        build=equilibria.OneShotSeller,
+        source="p = (s + b_max) / 2 (arXiv 2604.16472).",
+    ),
+    AgentSpec(
+        slug="one-shot-buyer",
+        title="One-shot buyer",
+        summary="Bids half way between its value and the lowest cost there may be, once and for all.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.BUYER,),
+        families=EVERY_FAMILY,
+        build=equilibria.OneShotBuyer,
+        source="q = min((b + .6 L) / 2, .9 L) (arXiv 2604.16472), for any range of costs.",
+    ),
+    AgentSpec(
+        slug="fixed-sequence",
+        title="Fixed sequence",
+        summary="Says what it settled beforehand, whatever you answer.",
+        kind=Kind.SCRIPTED,
+        roles=(Role.SELLER,),
+        families=EVERY_FAMILY,
+        build=fixed_sequence.FixedSequence,
+        source="The best sequence that reads no reply, found by search on training scenarios.",
+    ),
 )
 
 _REFERENCES = (
@@ -265,9 +587,49 @@ _REFERENCES = (
         build=reference.Oracle,
         source="Full information.",
     ),
+    AgentSpec(
+        slug="optimal-assignment",
+        title="Optimal assignment",
+        summary="Sells the best assignment at full values: the most there is to gain.",
+        kind=Kind.REFERENCE,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=reference.OptimalAssignment,
+        source="Maximum-weight matching with full information (Shapley and Shubik 1971).",
+    ),
+    AgentSpec(
+        slug="greedy-assignment",
+        title="Greedy assignment",
+        summary="Sells the greedy matching of the true values at full values.",
+        kind=Kind.REFERENCE,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=reference.GreedyAssignment,
+        source="Greedy matching with full information, the baseline of arXiv 2609.33289.",
+    ),
+    AgentSpec(
+        slug="serial-assignment",
+        title="Serial assignment",
+        summary="Lets buyers in random order take what is best for them, at full values.",
+        kind=Kind.REFERENCE,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=reference.SerialAssignment,
+        source="Serial dictatorship with full information.",
+    ),
+    AgentSpec(
+        slug="random-assignment",
+        title="Random assignment",
+        summary="Sells a matching drawn by lot at full values.",
+        kind=Kind.REFERENCE,
+        roles=(Role.SELLER,),
+        families=(Family.CATALOGUE,),
+        build=reference.RandomAssignment,
+        source="Random matching with full information.",
+    ),
 )
 
-_RULED: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS)
+_RULED: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS, *_YARDSTICKS)
 _BY_SLUG = {spec.slug: spec for spec in (*_RULED, *_REFERENCES)}
 
 
@@ -282,10 +644,38 @@ def _learned() -> tuple[AgentSpec, ...]:
 
 
 def get(slug: str) -> AgentSpec:
-    """The agent with this slug. Raises `UnknownAgent`."""
+    """The agent with this slug, with or without a persona. Raises `UnknownAgent`."""
+    try:
+        base, persona = split_slug(slug)
+    except UnknownPersona as error:
+        raise UnknownAgent(slug, str(error)) from error
+    if persona is not None:
+        return _in_persona(get(base), persona)
     if slug in _BY_SLUG:
         return _BY_SLUG[slug]
     for spec in _learned():
         if spec.slug == slug:
             return spec
     raise UnknownAgent(slug)
+
+
+def _in_persona(spec: AgentSpec, persona: Persona) -> AgentSpec:
+    """The same agent in other words."""
+    return msgspec.structs.replace(
+        spec,
+        slug=f"{spec.slug}{MARK}{persona.value}",
+        title=f"{spec.title}, {persona.value}",
+        build=partial(with_persona, spec.build, persona),
+    )
+
+
+def refuse_held_out(slugs: Iterable[str]) -> None:
+    """Raise `splits.HeldOut` with a sentence unless all of these may sit opposite in training.
+
+    Looks through personas: neither `impatient+chatty` nor `linear+begging` may.
+    """
+    named = [split_slug(slug) for slug in slugs]
+    splits.refuse_held_out(
+        opponents=[base for base, _ in named],
+        personas=[persona.value for _, persona in named if persona is not None],
+    )

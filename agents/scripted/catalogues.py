@@ -1,7 +1,9 @@
-"""Sellers of several products to buyers who want one each: greedy, serial and random matching.
+"""Sellers of several products to buyers who want one each: by matching rules and by rising prices.
 
-Here: which buyer is asked for which product, and the falling price of each pair. They are the
-negotiating kin of the matching baselines of that name: they know the prior and not the values.
+Here: which buyer is asked for which product, and the falling price of each pair. Greedy, serial and
+random are the negotiating kin of the matching baselines of that name: they know the prior and not
+the values. One more works the best assignment out anew from what has been learnt, and one lets
+prices rise while too many want the same thing.
 
 Contract: as in `ladders`. A pair's next price lies between the cost and the lowest price that the
 buyer has refused for the product (at first the top of the prior), one part in B + 1 below it when
@@ -13,13 +15,18 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from agents.base import Turn
+from agents.scripted.bargainers import Range
+from agents.scripted.beliefs import mean_between, value_interval
 from agents.scripted.ladders import Ask, Bid, LadderSeller, chance_of_sale, gain_cents
 from agents.scripted.situation import (
     can_gain_as_seller,
     public_prices,
     reservation_cents,
+    scaled,
     their_standing,
+    traits,
 )
+from markets.engine import optimum
 from markets.engine.money import Cents
 from markets.engine.observation import Observation, SeenThread
 from markets.engine.state import ThreadStatus
@@ -144,6 +151,111 @@ class RandomMatch(CatalogueSeller):
         return dict(zip(buyers, units, strict=False))
 
 
+class ReSolvedAssignment(CatalogueSeller):
+    """Asks along the best assignment for what the values are expected to be, worked out at each turn.
+
+    A pair is expected to be worth E[V | best bid <= V <= lowest price let pass]; among the pairs of
+    the best assignment (maximum weight: Shapley and Shubik 1971) the buyer asked least comes first.
+    """
+
+    def next_ask(self, turn: Turn, threads: Sequence[SeenThread]) -> Ask | None:
+        observation = turn.observation
+        pairs = self.assigned(observation, threads)
+        if not pairs:
+            pairs = [(thread, product) for thread in threads for product in wanted_products(observation, thread)]
+        if not pairs:
+            return None
+        thread, product = min(
+            pairs,
+            key=lambda pair: (pair[0].my_messages, -open_margin(observation, *pair), pair[0].buyer, pair[1]),
+        )
+        return Ask(thread, product, pair_price(observation, thread, product, turns_for_a_sale(observation)))
+
+    def assigned(self, observation: Observation, threads: Sequence[SeenThread]) -> list[tuple[SeenThread, int]]:
+        """The pairs of the best assignment among these buyers and what is left."""
+        stock = [seen.units_left for seen in observation.products]
+        surplus = [
+            [
+                round(expected_value_cents(observation, thread, product) - reservation_cents(observation, product))
+                for product in range(len(stock))
+            ]
+            for thread in threads
+        ]
+        _, pairs = optimum.optimal_assignment(surplus=surplus, stock=stock)
+        return [(threads[place], product) for place, product in pairs]
+
+
+class RisingPrices(CatalogueSeller):
+    """Raises the price of what more buyers want than there are units, until nobody is left over.
+
+    The approximate auction of Demange, Gale and Sotomayor (1986) by correspondence. The price of a
+    product is the lowest standing bid that gets a unit, its cost while units are free. A buyer
+    whose bid gets none is asked to beat the price of that product by a step, and when it lets that
+    pass, of the other products; when it has let all pass it is out. When nobody is left over, bids
+    are taken. An offer binds, so a buyer who takes a raised price has bought. Buyers who have not bid
+    are asked along a ladder by margin. The step is hidden.
+    """
+
+    STEP: Range = (0.03, 0.08)
+    """As a share of the product's median."""
+
+    def next_ask(self, turn: Turn, threads: Sequence[SeenThread]) -> Ask | None:
+        observation = turn.observation
+        silent = [thread for thread in threads if thread.last(mine=False) is None]
+        loud = [thread for thread in threads if thread.last(mine=False) is not None]
+        fresh = [thread for thread in silent if not thread.my_messages]
+        raised = [ask for thread in self.left_over(observation, loud) if (ask := self._quote(turn, loud, thread))]
+        if fresh or not raised:
+            return self._by_margin(observation, fresh or silent)
+        return min(raised, key=lambda ask: (ask.thread.my_messages, ask.thread.buyer))
+
+    def left_over(self, observation: Observation, threads: Sequence[SeenThread]) -> list[SeenThread]:
+        """The buyers who have bid and whose bids get no unit at a gain."""
+        winners = {bid.thread.buyer for bid in takeable_bids(observation, threads)}
+        return [thread for thread in threads if thread.buyer not in winners]
+
+    def good_bid(self, turn: Turn, threads: Sequence[SeenThread], ask: Ask | None) -> Bid | None:
+        """The best bid once nobody is left over, or when the turns that are left are needed for bids."""
+        bids = takeable_bids(turn.observation, threads)
+        if not bids or (ask is not None and turns_left(turn.observation) > len(bids)):
+            return None
+        return bids[0]
+
+    def _quote(self, turn: Turn, bidders: Sequence[SeenThread], thread: SeenThread) -> Ask | None:
+        """The raised price that a left-over buyer has not let pass yet, of what it bid on first."""
+        observation = turn.observation
+        wanted = thread.last(mine=False)
+        products = [index for index in range(len(observation.products)) if can_gain_as_seller(observation, index)]
+        products.sort(
+            key=lambda index: (wanted is None or wanted.product != index, -open_margin(observation, thread, index))
+        )
+        for product in products:
+            step = scaled(traits(turn).temper, self.STEP) * public_prices(observation, product).median
+            price = price_to_beat(observation, bidders, product) + round(step)
+            if not any(
+                offer.mine and offer.product == product and offer.price_cents <= price for offer in thread.offers
+            ):
+                return Ask(thread, product, price)
+        return None
+
+    def _by_margin(self, observation: Observation, threads: Sequence[SeenThread]) -> Ask | None:
+        pairs = [(thread, product) for thread in threads for product in wanted_products(observation, thread)]
+        if not pairs:
+            return None
+        thread, product = min(
+            pairs,
+            key=lambda pair: (pair[0].my_messages, -open_margin(observation, *pair), pair[0].buyer, pair[1]),
+        )
+        return Ask(thread, product, pair_price(observation, thread, product, turns_for_a_sale(observation)))
+
+
+def price_to_beat(observation: Observation, threads: Sequence[SeenThread], product: int) -> Cents:
+    """The lowest standing bid that gets a unit of the product, or its cost while units are free."""
+    winning = [bid.offer.price_cents for bid in takeable_bids(observation, threads) if bid.offer.product == product]
+    cost = reservation_cents(observation, product)
+    return max(cost, min(winning)) if len(winning) >= observation.products[product].units_left > 0 else cost
+
+
 # The price of a pair ---------------------------------------------------------------------------
 
 
@@ -156,6 +268,13 @@ def upper_bound_cents(observation: Observation, thread: SeenThread, product: int
 def open_margin(observation: Observation, thread: SeenThread, product: int) -> Cents:
     """The largest margin that the buyer may still pay."""
     return upper_bound_cents(observation, thread, product) - reservation_cents(observation, product)
+
+
+def expected_value_cents(observation: Observation, thread: SeenThread, product: int) -> float:
+    """E[V | best bid <= V <= lowest price let pass], as a threshold buyer's answers would be read."""
+    low, high = value_interval(observation, thread, product)
+    scale = observation.prior.scales_cents[product]
+    return mean_between(observation.prior.value_spec, low / scale, high / scale) * scale
 
 
 def pair_price(observation: Observation, thread: SeenThread, product: int, turns: float) -> float:

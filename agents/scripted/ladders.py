@@ -145,10 +145,14 @@ and a market whose costs vary needs few ladders."""
 
 def spec_cost(prior: Prior, product: int, cost_cents: Cents) -> float:
     """The cost in the prior's unit, on the grid of costs on which ladders are kept."""
-    spec = prior.value_spec
+    return on_grid(prior.value_spec, cost_cents / prior.scales_cents[product])
+
+
+def on_grid(spec: priors.ValueSpec, at: float) -> float:
+    """The nearest point of the grid on which what follows from a prior is kept; never negative."""
     start = priors.low(spec)
     step = (priors.ladder_top(spec) - start) / COST_STEPS or 1.0
-    return max(0.0, start + step * round((cost_cents / prior.scales_cents[product] - start) / step))
+    return max(0.0, start + step * round((at - start) / step))
 
 
 def buyers_correlation(observation: Observation) -> float:
@@ -193,6 +197,32 @@ class FallingLadder(LadderSeller):
         now = asks(observation)
         thread = by_turns(observation, threads, now.move)
         return Ask(thread, 0, linear_price(observation, 0, now))
+
+
+class EqualSteps(LadderSeller):
+    """T equally spaced prices between the top of the prior and the cost, both left out, round-robin.
+
+    p_t = cost + (top - cost) * (T + 1 - t) / (T + 1) for t = 1, ..., T: the best sequence for one
+    threshold buyer whose value is uniform from the cost up, where it earns T / (T + 1) of the first
+    best (also the falling prices of arXiv 2604.16472).
+    """
+
+    def next_ask(self, turn: Turn, threads: Sequence[SeenThread]) -> Ask | None:
+        observation = turn.observation
+        now = asks(observation)
+        cost = reservation_cents(observation, 0)
+        top = max(public_prices(observation, 0).top, cost)
+        left = max(1, now.moves - now.move)
+        return Ask(by_turns(observation, threads, now.move), 0, cost + (top - cost) * left / (now.moves + 1))
+
+
+class RandomBuyerLadder(LadderSeller):
+    """The linear ladder, each price to a buyer drawn by lot among those who are still there."""
+
+    def next_ask(self, turn: Turn, threads: Sequence[SeenThread]) -> Ask | None:
+        observation = turn.observation
+        thread = threads[int(turn.chance.random() * len(threads))]
+        return Ask(thread, 0, linear_price(observation, 0, asks(observation)))
 
 
 class OnePass(LadderSeller):

@@ -1,15 +1,18 @@
 """Policies that know what no player can know: bounds to measure against.
 
-Here: the oracle. Not here: anything that may sit opposite a person.
+Here: the oracle, and sellers who carry out one assignment of products to buyers at full extraction.
+Not here: anything that may sit opposite a person.
 
 Contract: reference policies get the whole scenario through `Turn.scenario`; without it they raise.
 Their moves keep to the rules and to their own reservation value like everybody's.
 """
 
+from abc import ABC, abstractmethod
+
 from agents.base import Turn
 from agents.scripted.bargainers import best_ask, refuse_or_leave
 from agents.scripted.ladders import best_bid
-from agents.scripted.situation import clock, unanswerable
+from agents.scripted.situation import clock, their_standing, unanswerable
 from markets.engine import optimum
 from markets.engine.money import MAX_PRICE_CENTS, Cents
 from markets.engine.observation import Observation, SeenThread
@@ -96,3 +99,88 @@ class Oracle:
         """Whether the buyer cannot expect to be heard again."""
         alternating = isinstance(observation.mechanism, Alternating)
         return unanswerable(observation) if alternating else clock(observation).at_end
+
+
+class FullExtraction(ABC):
+    """Asks each buyer of one assignment for its full value for what the assignment gives it.
+
+    The assignment is settled before the first move and stays; a buyer who does not pay its value
+    is asked again, and what nobody gains from is not offered. Against threshold buyers the welfare is
+    the assignment's, and all of it goes to the seller.
+    """
+
+    @abstractmethod
+    def assignment(self, turn: Turn, gains: list[list[Cents]], stock: list[int]) -> list[tuple[int, int]]:
+        """(buyer, product) pairs, both from 0, from value - cost of every pair and the opening stock."""
+
+    def act(self, turn: Turn) -> Action:
+        scenario, observation = turn.scenario, turn.observation
+        if scenario is None:
+            raise ValueError("An assignment at full extraction needs the whole scenario.")
+        costs, values = scenario.seller_values_cents, scenario.buyer_values_cents
+        gains = [[value - cost for value, cost in zip(own, costs, strict=True)] for own in values]
+        stock = [product.stock for product in scenario.products]
+        due = [
+            (observation.threads[buyer], product)
+            for buyer, product in self.assignment(turn, gains, stock)
+            if gains[buyer][product] > 0
+            and observation.threads[buyer].my_move
+            and observation.products[product].units_left
+        ]
+        if not due:
+            return Leave()
+        for thread, product in due:
+            for bid in their_standing(thread):
+                if bid.product == product and bid.price_cents >= values[thread.buyer - 1][product]:
+                    return AcceptOffer(buyer=thread.buyer, offer_id=bid.offer_id)
+        thread, product = min(due, key=lambda pair: (pair[0].my_messages, pair[0].buyer))
+        return MakeOffer(buyer=thread.buyer, product=product, price_cents=values[thread.buyer - 1][product])
+
+
+class OptimalAssignment(FullExtraction):
+    """The assignment of the largest total gain."""
+
+    def assignment(self, turn: Turn, gains: list[list[Cents]], stock: list[int]) -> list[tuple[int, int]]:
+        return list(optimum.optimal_assignment(surplus=gains, stock=stock)[1])
+
+
+class GreedyAssignment(FullExtraction):
+    """The pair with the largest gain first, then the next that is still possible."""
+
+    def assignment(self, turn: Turn, gains: list[list[Cents]], stock: list[int]) -> list[tuple[int, int]]:
+        ranked = sorted((-gain, buyer, product) for buyer, row in enumerate(gains) for product, gain in enumerate(row))
+        left, served, pairs = list(stock), set(), []
+        for _, buyer, product in ranked:
+            if buyer not in served and left[product]:
+                left[product] -= 1
+                served.add(buyer)
+                pairs.append((buyer, product))
+        return pairs
+
+
+class SerialAssignment(FullExtraction):
+    """Buyers in an order drawn by lot, each with what it values most above cost among what is left."""
+
+    def assignment(self, turn: Turn, gains: list[list[Cents]], stock: list[int]) -> list[tuple[int, int]]:
+        order = list(range(len(gains)))
+        turn.character.shuffle(order)
+        left, pairs = list(stock), []
+        for buyer in order:
+            possible = [product for product, units in enumerate(left) if units and gains[buyer][product] > 0]
+            if possible:
+                product = max(possible, key=lambda product: (gains[buyer][product], -product))
+                left[product] -= 1
+                pairs.append((buyer, product))
+        return pairs
+
+
+class RandomAssignment(FullExtraction):
+    """Units and buyers matched by lot, as many pairs as there can be."""
+
+    def assignment(self, turn: Turn, gains: list[list[Cents]], stock: list[int]) -> list[tuple[int, int]]:
+        chance = turn.character
+        buyers = list(range(len(gains)))
+        units = [product for product, held in enumerate(stock) for _ in range(min(held, len(buyers)))]
+        chance.shuffle(buyers)
+        chance.shuffle(units)
+        return list(zip(buyers, units, strict=False))

@@ -128,6 +128,12 @@ def clock(observation: Observation) -> Clock:
     return Clock(observation.threads[0].my_messages, max(1, -(-mechanism.turns // observation.buyers)))
 
 
+def thread_clock(observation: Observation, thread: SeenThread) -> Clock:
+    """The observing party's clock in one thread: a seller's turns are spread over its buyers."""
+    whole = clock(observation)
+    return Clock(thread.my_messages, max(1, -(-whole.moves // len(observation.threads))))
+
+
 def has_last_word(observation: Observation) -> bool:
     """Whether nobody can answer the observing party's last message."""
     mechanism = observation.mechanism

@@ -204,8 +204,18 @@ def speak(*, observation: Observation, action: Action, chance: random.Random) ->
     """A sentence to go with `action`, drawn with `chance`."""
     thread = _thread(observation, action)
     variants = SENTENCES[observation.role, situation(observation, thread, action)]
-    sentence = variants[int(chance.random() * len(variants))]
-    title = observation.products[_product(observation, thread, action)].title
+    return filled(variants[int(chance.random() * len(variants))], observation=observation, action=action)
+
+
+def sentences(*, observation: Observation, action: Action) -> tuple[str, ...]:
+    """Every sentence that may go with `action`."""
+    variants = SENTENCES[observation.role, situation(observation, _thread(observation, action), action)]
+    return tuple(filled(sentence, observation=observation, action=action) for sentence in variants)
+
+
+def filled(sentence: str, *, observation: Observation, action: Action) -> str:
+    """The sentence with its product and, beside an offer, its price."""
+    title = observation.products[_product(observation, _thread(observation, action), action)].title
     sentence = worded(sentence, title=title, alone=len(observation.products) == 1)
     if isinstance(action, MakeOffer):
         return sentence.replace("{price}", format_amount(action.price_cents, observation.currency))

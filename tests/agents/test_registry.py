@@ -13,31 +13,52 @@ from markets.engine.scenarios import Family
 BOTH = {
     "zi-u",
     "zi-c",
+    "random",
     "boulware",
     "linear",
     "conceder",
+    "exponential",
+    "resource-dependent",
+    "aspiration",
     "tit-for-tat",
+    "relative-tit-for-tat",
+    "averaged-tit-for-tat",
+    "random-tit-for-tat",
+    "micro",
+    "anchoring",
+    "zeuthen",
+    "rubinstein",
+    "stahl",
     "hardliner",
+    "late-hardliner",
     "split-the-difference",
     "satisficer",
+    "posted-price",
 }
-BUYERS = {"threshold", "logit", "impatient"}
-MANY_BUYERS = {
+BUYERS = {"threshold", "logit", "impatient", "quoting", "shading", "strategic", "one-shot-buyer"}
+ONE_OR_MANY_BUYERS = {"falling-ladder", "optimal-ladder", "equal-steps"}
+MANY_BUYERS = ONE_OR_MANY_BUYERS | {
     "chase-highest-bid",
     "one-pass",
-    "falling-ladder",
     "explore-then-commit",
     "all-on-one",
-    "optimal-ladder",
+    "random-buyer-ladder",
+    "epsilon-greedy",
+    "ucb",
+    "successive-elimination",
+    "play-off",
+    "pandora",
 }
-CATALOGUES = {"greedy", "serial", "random-match"}
+SELLERS = {"one-shot-seller", "fixed-sequence"}
+CATALOGUES = {"greedy", "serial", "random-match", "re-solved-assignment", "rising-prices"}
+ASSIGNMENTS = {"optimal-assignment", "greedy-assignment", "serial-assignment", "random-assignment"}
 
 
 def test_the_slugs_are_those_that_markets_and_records_name() -> None:
     slugs = [spec.slug for spec in registry.all_specs()]
     assert len(slugs) == len(set(slugs))
     ruled = {spec.slug for spec in registry.all_specs() if spec.kind is not Kind.LEARNED}
-    assert ruled == BOTH | BUYERS | MANY_BUYERS | CATALOGUES | {"oracle"}
+    assert ruled == BOTH | BUYERS | SELLERS | MANY_BUYERS | CATALOGUES | ASSIGNMENTS | {"oracle"}
 
 
 @pytest.mark.parametrize("slug", sorted(BOTH))
@@ -53,22 +74,35 @@ def test_a_buyer_type_buys_everywhere_and_never_sells(slug: str) -> None:
     assert not any(spec.can_play(role=Role.SELLER, family=family) for family in Family)
 
 
-@pytest.mark.parametrize("slug", sorted(MANY_BUYERS | CATALOGUES))
+@pytest.mark.parametrize("slug", sorted(SELLERS))
+def test_a_sellers_yardstick_sells_everywhere_and_never_buys(slug: str) -> None:
+    spec = registry.get(slug)
+    assert all(spec.can_play(role=Role.SELLER, family=family) for family in Family)
+    assert not any(spec.can_play(role=Role.BUYER, family=family) for family in Family)
+
+
+@pytest.mark.parametrize("slug", sorted(MANY_BUYERS | CATALOGUES | ASSIGNMENTS))
 def test_a_seller_for_many_sells_only_where_it_knows_how(slug: str) -> None:
     spec = registry.get(slug)
-    family = Family.CATALOGUE if slug in CATALOGUES else Family.MULTI_BUYER
-    other = Family.MULTI_BUYER if slug in CATALOGUES else Family.CATALOGUE
+    many = slug in CATALOGUES | ASSIGNMENTS
+    family = Family.CATALOGUE if many else Family.MULTI_BUYER
+    other = Family.MULTI_BUYER if many else Family.CATALOGUE
     assert spec.can_play(role=Role.SELLER, family=family)
     assert not spec.can_play(role=Role.SELLER, family=other)
     assert not spec.can_play(role=Role.BUYER, family=family)
 
 
-def test_the_optimal_ladder_also_plays_a_single_buyer() -> None:
-    assert registry.get("optimal-ladder").can_play(role=Role.SELLER, family=Family.BILATERAL)
+@pytest.mark.parametrize("slug", sorted(MANY_BUYERS))
+def test_a_ladder_without_a_choice_of_buyers_also_plays_a_single_one(slug: str) -> None:
+    can = registry.get(slug).can_play(role=Role.SELLER, family=Family.BILATERAL)
+    assert can is (slug in ONE_OR_MANY_BUYERS)
 
 
-def test_only_the_oracle_knows_values() -> None:
-    assert [spec.slug for spec in registry.all_specs() if spec.kind is Kind.REFERENCE] == ["oracle"]
+def test_only_references_know_values_and_they_come_last() -> None:
+    kinds = [spec.kind for spec in registry.all_specs()]
+    references = {spec.slug for spec in registry.all_specs() if spec.kind is Kind.REFERENCE}
+    assert references == {"oracle"} | ASSIGNMENTS
+    assert kinds[-len(references) :] == [Kind.REFERENCE] * len(references)
 
 
 def test_everybody_says_in_one_sentence_what_to_expect_and_where_it_comes_from() -> None:
