@@ -79,6 +79,7 @@ def _fill(wanted: int) -> None:
     from markets.models import Episode, EpisodeSeat, Market, Participant
 
     call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
     if Episode.objects.count() >= wanted:
         return
     call_command("seed_demo", verbosity=0, stdout=sys.stderr)

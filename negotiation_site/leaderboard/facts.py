@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from django.conf import settings
 from django.db.models import Max, QuerySet
+from numpy.typing import NDArray
 
 from markets.engine import figures
 from markets.engine.figures import MAX_PATH, ViolationType
@@ -30,7 +31,7 @@ from markets.models import ConsentScope, Episode, EpisodeSeat, EpisodeSource, Pa
 
 log = logging.getLogger(__name__)
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = NDArray[Any]
 
 FORMAT = 1
 """Changes with the columns: a file of another format is not read."""
@@ -171,27 +172,26 @@ class Copy:
 
     def current(self) -> Facts:
         """The copy, up to date."""
-        newest = _newest()
         facts = self._facts
-        if facts is not None and facts.version == newest:
+        if facts is not None and facts.version == newest():
             return facts
         with self._lock:
             if self._facts is None:
                 self._read_kept()
             facts = self._facts or Facts(columns=_empty())
-            newest = _newest()
-            if facts.version != newest:
-                facts = self._caught_up(facts, newest)
+            target = newest()
+            if facts.version != target:
+                facts = self._caught_up(facts, target)
             self._facts = facts
-            if self._folder is not None and newest[0] - self._kept_to >= KEEP_AFTER:
-                self._kept_to = newest[0]
+            if self._folder is not None and target[0] - self._kept_to >= KEEP_AFTER:
+                self._kept_to = target[0]
                 _keep(facts, self._folder)
         return facts
 
-    def _caught_up(self, facts: Facts, newest: tuple[int, int]) -> Facts:
+    def _caught_up(self, facts: Facts, target: tuple[int, int]) -> Facts:
         last_episode, last_change = facts.version
         changed = set(
-            RecordChange.objects.filter(pk__gt=last_change, pk__lte=newest[1]).values_list("episode_number", flat=True)
+            RecordChange.objects.filter(pk__gt=last_change, pk__lte=target[1]).values_list("episode_number", flat=True)
         )
         columns = dict(facts.columns)
         if changed:
@@ -200,7 +200,7 @@ class Copy:
         first = max(0, last_episode - OVERLAP)
         known = set(columns["episode"][columns["episode"] > first].tolist())
         parts = [columns]
-        parts += self._parts(_in_chunks(first, newest[0]), known)
+        parts += self._parts(_in_chunks(first, target[0]), known)
         again = [number for number in changed if number <= first]
         parts += self._parts(
             (EpisodeSeat.objects.filter(episode__in=again[at : at + 500]) for at in range(0, len(again), 500)), set()
@@ -211,7 +211,7 @@ class Copy:
             families=tuple(self._families.codes),
             currencies=tuple(self._currencies.codes),
             lineups=tuple(self._lineups.codes),
-            version=newest,
+            version=target,
         )
 
     def _parts(self, queries: Iterable["QuerySet[EpisodeSeat]"], known: set[int]) -> list[dict[str, Array]]:
@@ -366,7 +366,7 @@ _FIELDS = (
 _PARTY, _ROLE, _KIND, _PARTICIPANT, _SLUG, _VERSION, _SURPLUS, _SHARE, _FIGURES = range(9, 18)
 
 
-def _newest() -> tuple[int, int]:
+def newest() -> tuple[int, int]:
     """The last episode and the last change there are."""
     episode = Episode.objects.aggregate(newest=Max("id"))["newest"] or 0
     return episode, RecordChange.objects.aggregate(newest=Max("id"))["newest"] or 0

@@ -306,6 +306,21 @@ def board(facts: Facts, chosen: Array) -> Board:
     )
 
 
+def alone(facts: Facts, chosen: Array) -> Line:
+    """The figures of all chosen rows (at least one) as if they were one agent's, without comparisons."""
+    rows = Rows(facts, chosen)
+    cluster, clusters, _scenarios = clusters_of(rows)
+    sample = Sample(np.zeros(len(rows), "i8"), 1, cluster, clusters)
+    lines, one = [Line(agent=-1, games=len(rows))], np.ones(len(rows))
+    _results(lines, sample, rows, one)
+    _rules(lines, sample, rows, one)
+    _style(lines, sample, rows)
+    sample.answer()
+    _tiers(lines, sample, rows, one)
+    _paths(lines, sample, rows)
+    return lines[0]
+
+
 def _into(lines: list[Line], name: str) -> Callable[[list[Estimate]], None]:
     """Puts one estimate into each line."""
 

@@ -4,7 +4,10 @@
 
 (() => {
   // The figure's own colours, made for paper, and the page's names for the same things.
-  const NAMES = { "#0b5d73": "--buyer", "#9a4600": "--seller", "#6b6459": "--ink-3" };
+  const NAMES = {
+    "#0b5d73": "--buyer", "#9a4600": "--seller", "#6b6459": "--ink-3", "#7b2a6b": "--you", "#4d6b1f": "--zone-edge",
+    "#a11b1b": "--alarm", "#fffefb": "--surface",
+  };
 
   function recoloured(value, colour) {
     if (typeof value === "string") return NAMES[value] ? colour(NAMES[value]) : value;
@@ -39,6 +42,11 @@
   }
 
   draw();
+  // A page may swap charts in; those that go give their listeners back first.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    for (const place of event.detail.target.querySelectorAll("[data-chart]")) window.Plotly?.purge(place);
+  });
+  document.addEventListener("htmx:afterSwap", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 })();
