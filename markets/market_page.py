@@ -174,8 +174,8 @@ def detail_page(
         products=tuple(_product(index, facts, recipe.currency) for index, facts in enumerate(shown)),
         products_note=_products_note(market, recipe, len(pool), len(shown)),
         rules=rules(recipe),
-        public=_public(recipe),
-        private=_private(recipe),
+        public=public_facts(recipe),
+        private=private_facts(recipe),
         seats=seats,
         play_url=reverse("play", args=[market.slug]),
         retired_text=""
@@ -263,7 +263,8 @@ def _first(opener: Role) -> str:
     return _("The seller writes first.") if opener is Role.SELLER else _("The buyer writes first.")
 
 
-def _public(recipe: Recipe) -> tuple[str, ...]:
+def public_facts(recipe: Recipe) -> tuple[str, ...]:
+    """What everybody at the table knows."""
     facts = [
         _("The product, its text and its list price.")
         if recipe.products == 1
@@ -271,6 +272,8 @@ def _public(recipe: Recipe) -> tuple[str, ...]:
         _("What buyers' values are like: %(prior)s.") % {"prior": priors_text.describe(recipe.public_values, recipe)},
         _("What sellers' costs are like: %(prior)s.") % {"prior": priors_text.describe(recipe.cost_prior, recipe)},
     ]
+    if isinstance(recipe.mechanism, EventDriven):
+        facts.append(_("The range of list prices of products of its kind; agents may look it up."))
     if recipe.rho > 0:
         facts.append(_("Values go together: their correlation is %(rho)s.") % {"rho": f"{recipe.rho:g}"})
     if recipe.buyers > 1:
@@ -281,7 +284,8 @@ def _public(recipe: Recipe) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _private(recipe: Recipe) -> tuple[str, ...]:
+def private_facts(recipe: Recipe) -> tuple[str, ...]:
+    """What one side alone knows."""
     if recipe.products > 1:
         return (
             _("Each buyer alone knows what each product is worth to that buyer."),

@@ -377,8 +377,10 @@ def status_bar(view: SeatView) -> presentation.StatusBar:
             "rounds": mechanism.rounds,
         }
     elif isinstance(mechanism, EventDriven):
-        left = observation.events_left or 0
-        round_text = ngettext("%(left)d move left for both", "%(left)d moves left for both", left) % {"left": left}
+        if not view.ended and observation.events_left is not None:
+            round_text = ngettext(
+                "%(left)d move left for both", "%(left)d moves left for both", observation.events_left
+            ) % {"left": observation.events_left}
     elif isinstance(mechanism, SellerTurns) and view.role is Role.SELLER and observation.turns_left is not None:
         turns_left, turns_total = observation.turns_left, mechanism.turns
         turns_text = ngettext(

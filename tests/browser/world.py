@@ -36,6 +36,9 @@ MARKETS = (
         seller_agent="greedy",
         buyer_agents="threshold",
     ),
+    MarketSpec(
+        slug="floor", family="bilateral", mechanism="event_driven", values=VALUE, cost=COST, seller_agent="hardliner"
+    ),
     MarketSpec(slug="hasty", family="bilateral", values=VALUE, cost=COST, turns=6, seller_agent="hardliner"),
 )
 WAITS_S = {"hasty": 4}

@@ -26,6 +26,16 @@ def test_the_rules_of_several_buyers_say_what_the_seller_can_spend():
     assert "Every buyer wants one unit." in text
 
 
+def test_a_market_without_turns_says_when_it_ends_and_that_nothing_guards_its_seats():
+    text = rules("bilateral", mechanism="event_driven", turns=10)
+    assert "The buyer writes first. From then on there are no turns" in text
+    assert "Plan for about 10 messages each; after 50 moves of both together it ends" in text
+    assert "Nothing stops you from a deal that costs you money" in text
+    guarded = rooms.market("bilateral", slug="g", mechanism="event_driven", regulated=(Role.BUYER,))
+    assert "Nothing stops you" not in " ".join(market_page.rules(decode_recipe(guarded.recipe)))
+    assert "range of list prices" in " ".join(market_page.detail_page(guarded, seats=()).public)
+
+
 def test_a_market_that_guards_its_seats_says_so():
     assert "are refused" in rules("bilateral", regulated=(Role.BUYER,))
     assert "are refused" not in market_page.rules(decode_recipe(rooms.market("bilateral", slug="n").recipe))

@@ -301,6 +301,8 @@ def test_the_page_says_whose_move_it_is_without_locking_anybody(puppet):
     assert (frame["my_turn"], frame["awaiting"]) == (False, [1])
     assert "Their move; you may also write again" in frame["panels"]["panel-status"]
     assert "Thinking…" in frame["panels"]["panel-thread-1"]
+    game.act(B1, AcceptOffer(offer_id=1))
+    assert room_page.status_bar(game.view(B1)).round_text == ""
 
 
 def test_an_agents_waits_and_broken_moves_leave_no_gap_and_no_line_on_the_persons_page(puppet):
