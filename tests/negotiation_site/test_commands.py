@@ -20,6 +20,7 @@ from markets import episodes
 from markets.engine.metrics import outcome
 from markets.engine.protocol import SELLER, decode_log
 from markets.engine.scenarios import decode_recipe, decode_scenario
+from markets.engine.state import replay
 from markets.models import Catalogue, Episode, Market, Product
 from negotiation_site.starter.markets import MARKETS
 from tests.markets import rooms
@@ -171,6 +172,27 @@ NEW_MARKET = ["create_market", "--slug", "x", "--family", "bilateral", "--unit",
         (["create_market", "--slug", "x", "--family", "bilateral", "--rho", "nan"], "not at least 0 and below 1"),
         (["create_market", "--slug", "x", "--family", "bilateral", "--turns", "0"], "less than 1"),
         (["create_market", "--slug", "x", "--family", "bilateral", "--unit", "euro"], "invalid choice"),
+        ([*NEW_MARKET, "--mechanism", "auction"], "There is no mechanism 'auction'"),
+        ([*NEW_MARKET, "--mechanism", "seller_turns"], "played in alternating rounds or event-driven"),
+        ([*NEW_MARKET, "--events", "20"], "Only an event_driven market has a cap on events"),
+        ([*NEW_MARKET, "--mechanism", "event_driven", "--events", "1001"], "must be 1 to 1000"),
+        ([*NEW_MARKET, "--mechanism", "event_driven", "--turns", "65"], "must be 1 to 64"),
+        (
+            [
+                "create_market",
+                "--slug",
+                "x",
+                "--family",
+                "multi_buyer",
+                "--unit",
+                "money",
+                "--values",
+                "uniform:1:2",
+                "--mechanism",
+                "event_driven",
+            ],
+            "A multi_buyer market is played in seller turns",
+        ),
         (["import_catalogue", "/no/such/file", "--format", "csv", "--name", "c"], "/no/such/file"),
         (["import_catalogue", "/", "--format", "xml", "--name", "c"], "invalid choice"),
         (["import_catalogue", "/", "--format", "csv", "--name", "a b"], "letters, digits, hyphens"),
@@ -304,6 +326,9 @@ def catalogue(cli, tmp_path) -> str:
         "--family catalogue --catalogue things --buyers-n 4 --products-m 3 --rho 0.5 --turns 16",
         "--family catalogue --unit money --values uniform:10:90 --cost uniform:1:9 --products-m 4 --buyers-n 4",
         "--family bilateral --unit money --values uniform:10:90 --catalogue things",
+        "--family bilateral --mechanism event_driven --catalogue things",
+        "--family bilateral --mechanism event_driven --catalogue things --turns 4 --events 12 --opener buyer",
+        "--family bilateral --mechanism event_driven --unit money --values uniform:10:90",
     ],
 )
 def test_a_market_of_every_kind_can_be_made_and_played(cli, catalogue, options):
@@ -311,7 +336,8 @@ def test_a_market_of_every_kind_can_be_made_and_played(cli, catalogue, options):
     assert (made["slug"], made["version"]) == ("made", 1)
     asked = dict(zip(options.split()[::2], options.split()[1::2], strict=True))
     assert made["family"] == asked["--family"]
-    assert made["mechanism"] == ("alternating" if made["family"] == "bilateral" else "seller_turns")
+    usual = "alternating" if made["family"] == "bilateral" else "seller_turns"
+    assert made["mechanism"] == asked.get("--mechanism", usual)
     for option, field in (("--buyers-n", "buyers_n"), ("--turns", "turns"), ("--stock", "stock")):
         assert str(made[field]) == asked.get(option, str(made[field]))
     report = cli(*simulation("made", episodes=4)).document
@@ -554,6 +580,20 @@ def test_one_line_is_one_episode_that_can_be_replayed(cli, bench, tmp_path):
         result = outcome(scenario, log)
         assert result.welfare_cents == line["outcome"]["welfare_cents"]
         assert {text["n"] for text in line["texts"]} <= {entry.n for entry in log}
+
+
+def test_what_was_played_on_a_simulated_clock_is_kept_told_and_verified_with_its_times(cli, tmp_path):
+    rooms.market("bilateral", slug="bench", mechanism="event_driven")
+    cli(*simulation(), "--store")
+    _, lines = export(cli, tmp_path)
+    for line in lines:
+        log = decode_log(json.dumps(line["events"]))
+        assert replay(decode_scenario(json.dumps(line["scenario"])), log).ended
+        times = [entry.at_ms for entry in log]
+        assert times == sorted(times)
+        assert times[-1] > times[0] >= 500
+    assert all(episodes.verify(episode) for episode in Episode.objects.all())
+    assert {line["protocol_version"] for line in lines} == {"2"}
 
 
 def test_talk_with_line_breaks_of_every_kind_stays_on_its_line(cli, tmp_path):
