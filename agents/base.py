@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import msgspec
 
@@ -119,7 +119,6 @@ class Agent(Protocol):
         ...
 
 
-@runtime_checkable
 class BatchAgent(Agent, Protocol):
     """A player that, on a simulated clock, may answer with several actions that arrive together."""
 
@@ -130,9 +129,10 @@ class BatchAgent(Agent, Protocol):
 
 def batch(agent: Agent, turn: Turn) -> tuple[Action, ...]:
     """What the agent does when it is asked once in an event-driven negotiation."""
-    if isinstance(agent, BatchAgent):
-        return tuple(agent.act_batch(turn)) or (Wait(),)
-    return (agent.act(turn),)
+    act_batch: Callable[[Turn], Sequence[Action]] | None = getattr(agent, "act_batch", None)
+    if act_batch is None:
+        return (agent.act(turn),)
+    return tuple(act_batch(turn)) or (Wait(),)
 
 
 class Kind(StrEnum):

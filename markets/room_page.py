@@ -479,7 +479,9 @@ def _thread_status(view: SeatView, thread: SeenThread) -> tuple[ThreadWord, str]
         return "over", _("No deal")
     if view.status == "waiting":
         return "idle", _("Not here yet")
-    if thread.my_move and not (thread.their_move and isinstance(view.observation.mechanism, EventDriven)):
+    if thread.my_move and thread.their_move:
+        return "theirs", _("No answer yet")
+    if thread.my_move:
         return "yours", _("Your move")
     if thread.their_move:
         return "theirs", _("Thinking…")

@@ -300,7 +300,7 @@ def test_the_page_says_whose_move_it_is_without_locking_anybody(puppet):
     frame = wire.view_frame(view, after=0, origin="http://here", now=timezone.now())
     assert (frame["my_turn"], frame["awaiting"]) == (False, [1])
     assert "Their move; you may also write again" in frame["panels"]["panel-status"]
-    assert "Thinking…" in frame["panels"]["panel-thread-1"]
+    assert "No answer yet" in frame["panels"]["panel-thread-1"]
     game.act(B1, AcceptOffer(offer_id=1))
     assert room_page.status_bar(game.view(B1)).round_text == ""
 
