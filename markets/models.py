@@ -391,6 +391,7 @@ class Episode(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["market", "source"], name="episode_market"),
+            models.Index(fields=["source", "market", "deals"], name="episode_played"),
             models.Index(fields=["created_at"], name="episode_created"),
         ]
 
