@@ -25,6 +25,7 @@ from markets.services import RoomError
 from markets.setup import SetupError
 from training.config import ConfigError
 from training.services import RunError
+from training.suites.cards import SuiteError
 from training.tournaments.design import TournamentError
 
 REFUSED = (
@@ -38,6 +39,7 @@ REFUSED = (
     ExportError,
     ConfigError,
     RunError,
+    SuiteError,
     TournamentError,
 )
 """Errors whose text is a sentence for whoever typed the command."""

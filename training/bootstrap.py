@@ -89,6 +89,24 @@ class Resamples:
             for place, (top, bottom) in enumerate(zip(tops, bottoms, strict=True))
         ]
 
+    def mean_ratio(self, parts: "Sequence[tuple[Array, Array]]") -> Estimate:
+        """Mean of several ratios of sums, with its interval; None where one of them is undefined."""
+        import numpy as np
+
+        single = self.ratios(parts)
+        values = [estimate.value for estimate in single if estimate.value is not None]
+        if len(values) < len(parts):
+            return NONE
+        value = sum(values) / len(values)
+        if self.weights is None:
+            return Estimate(value)
+        draws = self.draws(np.stack([column for pair in parts for column in pair], axis=1).astype(float))
+        bottoms = draws[:, 1::2]
+        usable: Array = np.all(bottoms > 1e-12, axis=1)
+        if usable.sum() * 2 < len(usable):
+            return Estimate(value)
+        return Estimate(value, *ends((draws[usable, 0::2] / bottoms[usable]).mean(axis=1)))
+
     def slope(self, sums: "Array") -> Estimate:
         """Least-squares slope from each scenario's (n, sum x, sum y, sum xx, sum xy); None where x does not vary."""
         total = sums[self.rows].sum(axis=0) / max(1, len(self.rows))
@@ -101,7 +119,7 @@ class Resamples:
         return self._of_draws(value, *_slope_parts(*self.draws(sums).T))
 
     def _of_draws(self, value: float, tops: "Array", bottoms: "Array") -> Estimate:
-        usable = bottoms > 1e-12
+        usable: Array = np.asarray(bottoms > 1e-12)
         if usable.sum() * 2 < len(usable):
             return Estimate(value)
         return Estimate(value, *ends(tops[usable] / bottoms[usable]))

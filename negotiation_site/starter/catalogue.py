@@ -6,6 +6,7 @@ file is a fault of ours and never passed over.
 
 from pathlib import Path
 
+from markets.engine.scenarios import ProductFacts
 from markets.importers import BadRow, ProductRow, csv_catalogue
 
 PATH = Path(__file__).with_name("catalogue.csv")
@@ -23,3 +24,19 @@ def load() -> tuple[ProductRow, ...]:
             raise StarterCatalogueError(f"{row.path}:{row.line}: {row.reason}")
         products.append(row)
     return tuple(products)
+
+
+def facts() -> tuple[ProductFacts, ...]:
+    """The same products as the engine draws from, without a database."""
+    return tuple(
+        ProductFacts(
+            sku=row.sku,
+            title=row.title,
+            category=row.category,
+            text=row.text,
+            list_price_cents=row.list_price_cents,
+            lowest_price_cents=row.lowest_price_cents,
+            highest_price_cents=row.highest_price_cents,
+        )
+        for row in load()
+    )
