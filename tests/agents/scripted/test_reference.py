@@ -7,8 +7,8 @@ from agents.base import Kind, Turn
 from agents.play import turn_for
 from markets.engine.observation import observe
 from markets.engine.protocol import AcceptOffer, Leave, MakeOffer, RejectOffer, Role
-from markets.engine.scenarios import Family
-from tests.agents.tables import Opponent, figures, listed_market, money_market
+from markets.engine.scenarios import Family, OpeningBid, Recipe, SellerTurns
+from tests.agents.tables import FREE, UNIFORM, Opponent, figures, listed_market, money_market
 from tests.markets.engine.factories import B1, SELLER, Table, bilateral, catalogue, multi_buyer, offer, reject
 
 
@@ -81,3 +81,81 @@ def test_nobody_else_is_handed_the_scenario() -> None:
     state = Table(bilateral(opener=Role.SELLER)).state
     for spec in registry.all_specs():
         assert (turn_for(state, SELLER, spec).scenario is not None) is (spec.kind is Kind.REFERENCE), spec.slug
+
+
+# --- Assignments at full extraction -----------------------------------------------------------------
+
+ASSIGNMENTS = ["optimal-assignment", "greedy-assignment", "serial-assignment", "random-assignment"]
+
+
+def iid_market(buyers: int, products: int) -> Recipe:
+    """Values uniform on 0 to 100 for every pair, costs 0, turns for everybody."""
+    return Recipe(
+        family=Family.CATALOGUE,
+        mechanism=SellerTurns(buyers),
+        buyers=buyers,
+        products=products,
+        value_spec=UNIFORM,
+        cost_spec=FREE,
+        cost_prior=FREE,
+        unit_is_money=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("buyers", "products", "shares"),
+    [(4, 4, (1.0, 0.951, 0.921, 0.678)), (2, 2, (1.0, 0.976, 0.947, 0.813)), (8, 4, (1.0, 0.988, 0.775, 0.570))],
+)
+def test_matching_rules_reach_their_part_of_the_optimum(buyers: int, products: int, shares: tuple[float, ...]) -> None:
+    """Shares of the summed optimum for independent uniform values, by Monte Carlo elsewhere; 400
+    games here, with standard errors below .012. Everything gained goes to the seller."""
+    for slug, share in zip(ASSIGNMENTS, shares, strict=True):
+        done = figures(iid_market(buyers, products), seller=slug, buyers="threshold", episodes=400)
+        assert done["allocation_quality"] == pytest.approx(share, abs=0.03), slug
+        assert done["seller_extraction"] == pytest.approx(done["allocation_quality"]), slug
+        assert done["constraint_adherence"] == 1
+
+
+def test_the_greedy_assignment_takes_the_best_pair_first_and_the_optimal_one_does_not() -> None:
+    scenario = catalogue(values=((9_000, 6_900), (8_900, 4_100)))
+    for slug, pairs in (
+        ("greedy-assignment", {(1, 0, 9_000), (2, 1, 4_100)}),
+        ("optimal-assignment", {(1, 1, 6_900), (2, 0, 8_900)}),
+    ):
+        table = Table(scenario)
+        seller = Opponent(table, SELLER, slug)
+        asked = set()
+        for _ in range(2):
+            action = seller.answer()
+            assert isinstance(action, MakeOffer)
+            asked.add((action.buyer, action.product, action.price_cents))
+            table.play(f"buyer-{action.buyer}", reject(1))
+        assert asked == pairs
+
+
+def test_lots_decide_who_comes_first_and_who_gets_what() -> None:
+    for slug in ("serial-assignment", "random-assignment"):
+        firsts = set()
+        for seed in range(30):
+            table = Table(catalogue(values=((9_000, 6_000), (8_900, 6_000)), seed=seed))
+            action = Opponent(table, SELLER, slug).answer()
+            assert isinstance(action, MakeOffer)
+            firsts.add((action.buyer, action.product))
+        assert len(firsts) == 2, slug
+
+
+@pytest.mark.parametrize("slug", ASSIGNMENTS)
+def test_an_assignment_needs_the_scenario_and_leaves_where_nothing_gains(slug: str) -> None:
+    table = Table(catalogue(costs=(11_500, 11_500)))
+    assert isinstance(Opponent(table, SELLER, slug).answer(), Leave)
+    blind = Turn(observation=observe(table.state, SELLER), seed=1, party=SELLER, slug=slug, position=0)
+    with pytest.raises(ValueError, match="whole scenario"):
+        registry.get(slug).build().act(blind)
+
+
+@pytest.mark.parametrize("slug", ["optimal-assignment", "greedy-assignment", "serial-assignment"])
+def test_a_bid_at_the_full_value_is_taken(slug: str) -> None:
+    table = Table(catalogue(values=((9_000, 1), (1, 8_000)), openings=(OpeningBid(1, 0, 9_000),)))
+    action = Opponent(table, SELLER, slug).answer()
+    assert isinstance(action, AcceptOffer)
+    assert action.buyer == 1
