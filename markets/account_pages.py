@@ -89,6 +89,12 @@ def games_text(count: int) -> str:
     return ngettext("%(count)d game", "%(count)d games", count) % {"count": count}
 
 
+def _played(participant: Participant | None) -> str:
+    """How many games somebody has; empty for none."""
+    count = 0 if participant is None else participant.seats.count()
+    return games_text(count) if count else ""
+
+
 def way_back(request: HttpRequest, *, otherwise: str) -> str:
     """`next` where it leads to this host, else another address of ours."""
     asked = request.POST.get("next", request.GET.get("next", ""))
@@ -113,6 +119,7 @@ class SignUpForm(UserCreationForm):
         self.fields["email"].help_text = _(
             "May be left out. It is used if you forget your password and ask whoever runs this server for help."
         )
+        self.fields["email"].label = _("E-mail, if you like")
         self.fields["username"].help_text = _("For signing in only. Other players see a made-up name.")
 
 
@@ -194,7 +201,7 @@ def account(request: HttpRequest) -> HttpResponse:
         email=user.email,
         pseudonym="" if participant is None else participant.pseudonym,
         since_text=date_format(user.date_joined),
-        games_text=games_text(0 if participant is None else participant.seats.count()),
+        games_text=_played(participant),
         browser=browser_games(identity.set_aside(request.session)),
         is_staff=user.is_staff,
     )
@@ -282,7 +289,7 @@ def delete(request: HttpRequest) -> HttpResponse:
     context = {
         "error": error,
         "is_staff": user.is_staff,
-        "games_text": games_text(0 if participant is None else participant.seats.count()),
+        "games_text": _played(participant),
     }
     return render(
         request, "registration/delete.html", context, status=400 if error and request.method == "POST" else 200

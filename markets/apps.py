@@ -1,9 +1,10 @@
-"""Django's handle on the markets package; tells copies of the record when rows of it go."""
+"""Django's handle on the markets package; tells copies of the record when rows of it go, and makes the group of
+those who may build markets."""
 
 from typing import Any
 
 from django.apps import AppConfig
-from django.db.models.signals import pre_delete
+from django.db.models.signals import post_migrate, pre_delete
 
 
 class MarketsConfig(AppConfig):
@@ -16,6 +17,7 @@ class MarketsConfig(AppConfig):
 
         pre_delete.connect(_episode_goes, sender=Episode)
         pre_delete.connect(_person_goes, sender=Participant)
+        post_migrate.connect(_researchers, sender=self)
 
 
 def _episode_goes(instance: Any, **_kwargs: object) -> None:
@@ -28,3 +30,17 @@ def _person_goes(instance: Any, **_kwargs: object) -> None:
     from markets import episodes
 
     episodes.note_change(instance.episode_seats.values_list("episode_id", flat=True))
+
+
+RESEARCHERS = "Researchers"
+"""Name of the group whose members may build markets."""
+
+
+def _researchers(using: str, **_kwargs: object) -> None:
+    """Make the group once; who takes a permission from it later is not contradicted."""
+    from django.contrib.auth.models import Group, Permission
+
+    group, created = Group.objects.using(using).get_or_create(name=RESEARCHERS)
+    if created:
+        may = Permission.objects.using(using).filter(content_type__app_label="markets", codename="build_market")
+        group.permissions.add(*may)

@@ -4,7 +4,8 @@ from django.contrib import admin
 from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
 
-from negotiation_site import health, training_pages, views
+from negotiation_site import agent_page, builder_pages, health, training_pages, transcripts, views
+from negotiation_site.leaderboard import pages as leaderboard
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
 admin.site.index_title = _("Markets, games and accounts")
@@ -15,11 +16,24 @@ urlpatterns = [
     path("markets/<slug:slug>/play/", views.play, name="play"),
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
     path("agents/", views.agents, name="agents"),
+    path("agents/<slug:slug>/", agent_page.agent_page, name="agent"),
+    path("leaderboard/", leaderboard.agents_page, name="leaderboard"),
+    path("leaderboard/agents.csv", leaderboard.agents_csv, name="leaderboard-csv"),
+    path("leaderboard/people/", leaderboard.people_page, name="leaderboard-people"),
+    path("episodes/<slug:public_id>/", transcripts.transcript, name="transcript"),
     path("glossary/", views.glossary_page, name="glossary"),
     path("runs/", training_pages.run_list, name="run-list"),
     path("runs/<slug:name>/", training_pages.run_detail, name="run"),
     path("runs/<slug:name>/cancel/", training_pages.run_cancel, name="run-cancel"),
     path("runs/<slug:name>/resume/", training_pages.run_resume, name="run-resume"),
+    path("builder/", builder_pages.market_list, name="builder"),
+    path("builder/new/", builder_pages.new, name="builder-new"),
+    path("builder/preview/", builder_pages.preview, name="builder-preview"),
+    path("builder/markets/<slug:slug>/", builder_pages.versions, name="builder-versions"),
+    path("builder/markets/<slug:slug>/change/", builder_pages.change, name="builder-change"),
+    path("builder/markets/<slug:slug>/retire/", builder_pages.retire, name="builder-retire"),
+    path("builder/markets/<slug:slug>/restore/", builder_pages.restore, name="builder-restore"),
+    path("builder/markets/<slug:slug>/<int:number>/", builder_pages.version, name="builder-version"),
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -385,6 +385,5 @@ def correlation(left, right):
 def test_every_form_that_is_offered_is_read_with_numbers_for_its_capitals(forms, parse):
     assert len(set(forms)) == len(forms) >= 4
     for form in forms:
-        numbers = iter(("0.5", "0.75"))
-        text = re.sub("[A-Z]+", lambda match: next(numbers), form)
+        text = re.sub("[A-Z]+", "{}", form).format("0.5", "0.75")
         assert priors.format_spec(parse(text)) == text
