@@ -119,7 +119,7 @@ class Resamples:
         return self._of_draws(value, *_slope_parts(*self.draws(sums).T))
 
     def _of_draws(self, value: float, tops: "Array", bottoms: "Array") -> Estimate:
-        usable: Array = np.asarray(bottoms > 1e-12)
+        usable: Array = bottoms > 1e-12
         if usable.sum() * 2 < len(usable):
             return Estimate(value)
         return Estimate(value, *ends(tops[usable] / bottoms[usable]))
