@@ -645,10 +645,7 @@ def _learned() -> tuple[AgentSpec, ...]:
 
 def get(slug: str) -> AgentSpec:
     """The agent with this slug, with or without a persona. Raises `UnknownAgent`."""
-    try:
-        base, persona = split_slug(slug)
-    except UnknownPersona as error:
-        raise UnknownAgent(slug, str(error)) from error
+    base, persona = _named(slug)
     if persona is not None:
         return _in_persona(get(base), persona)
     if slug in _BY_SLUG:
@@ -657,6 +654,14 @@ def get(slug: str) -> AgentSpec:
         if spec.slug == slug:
             return spec
     raise UnknownAgent(slug)
+
+
+def _named(slug: str) -> tuple[str, Persona | None]:
+    """The agent and the persona that a slug names. Raises `UnknownAgent` where there is no such persona."""
+    try:
+        return split_slug(slug)
+    except UnknownPersona as error:
+        raise UnknownAgent(slug, str(error)) from error
 
 
 def _in_persona(spec: AgentSpec, persona: Persona) -> AgentSpec:
@@ -672,9 +677,9 @@ def _in_persona(spec: AgentSpec, persona: Persona) -> AgentSpec:
 def refuse_held_out(slugs: Iterable[str]) -> None:
     """Raise `splits.HeldOut` with a sentence unless all of these may sit opposite in training.
 
-    Looks through personas: neither `impatient+chatty` nor `linear+begging` may.
+    Looks through personas: neither `impatient+chatty` nor `linear+begging` may. Raises `UnknownAgent`.
     """
-    named = [split_slug(slug) for slug in slugs]
+    named = [_named(slug) for slug in slugs]
     splits.refuse_held_out(
         opponents=[base for base, _ in named],
         personas=[persona.value for _, persona in named if persona is not None],

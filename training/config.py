@@ -1,7 +1,8 @@
 """One TOML file, one dataclass: everything a run of `training.sft` or `training.grpo` depends on.
 
-Contract: unknown keys and wrong types are refused with a sentence; defaults are the calibrated
-recipe; two runs with equal configurations and seeds are the same run.
+Contract: unknown keys and wrong types are refused with a sentence, and so are opponents that stay
+out of training (`registry.refuse_held_out`); defaults are the calibrated recipe; two runs with equal
+configurations and seeds are the same run.
 """
 
 import hashlib
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from agents import registry
 
 
 class ConfigError(ValueError):
@@ -144,8 +147,10 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         apply_overrides(data, overrides)
-        return msgspec.convert(data, RunConfig, strict=True)
-    except (OSError, ValueError, msgspec.ValidationError) as error:
+        config = msgspec.convert(data, RunConfig, strict=True)
+        registry.refuse_held_out(config.game.opponents)
+        return config
+    except (OSError, ValueError, registry.UnknownAgent, msgspec.ValidationError) as error:
         raise ConfigError(f"{path}: {error}") from error
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from agents import registry
 from training.config import ConfigError, Game, RunConfig, apply_overrides
 
 FOLDER = Path(__file__).with_name("configs")
@@ -23,6 +24,8 @@ def preset(preset_name: str, *, name: str, game: Game, overrides: tuple[str, ...
     data |= {"name": name, "game": msgspec.to_builtins(game)}
     apply_overrides(data, overrides)
     try:
-        return msgspec.convert(data, RunConfig, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"This run cannot be configured so: {error}.") from error
+        config = msgspec.convert(data, RunConfig, strict=False)
+        registry.refuse_held_out(config.game.opponents)
+    except (ValueError, registry.UnknownAgent) as error:
+        raise ConfigError(f"This run cannot be configured so: {str(error).rstrip('.')}.") from error
+    return config

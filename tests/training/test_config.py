@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from training import runs
-from training.config import ConfigError, load
+from training.config import ConfigError, Game, load
+from training.presets import preset
 
 GOOD = 'name = "x"\nseed = 2\n[game]\nsizes = [[4, 8]]\n'
 
@@ -36,6 +37,19 @@ def test_a_file_and_overrides_make_one_configuration(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_refused(tmp_path: Path, text: str, overrides: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError):
         load(written(tmp_path, text), overrides)
+
+
+@pytest.mark.parametrize("opponent", ["impatient", "satisficer+chatty", "linear+begging"])
+def test_an_opponent_that_stays_out_of_training_is_refused(tmp_path: Path, opponent: str) -> None:
+    """Else a figure called "against strangers" would be one against old acquaintances."""
+    file = tmp_path / "run.toml"
+    file.write_text(
+        f'name = "x"\n[game]\nsizes = [[2, 4]]\nopponents = ["threshold", "{opponent}"]\n', encoding="utf-8"
+    )
+    with pytest.raises(ConfigError, match="Held out for evaluation and so never trained on"):
+        load(file)
+    with pytest.raises(ConfigError, match="Held out for evaluation"):
+        preset("tiny", name="x", game=Game(sizes=((2, 4),), opponents=("threshold", opponent)))
 
 
 def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
