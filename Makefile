@@ -21,7 +21,7 @@ PIP := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify-learning
+.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test-postgres: install-dev ## Whatever touches the database once more, on a Post
 
 test-browser: install-dev ## Games in Chromium against the running site; two at a time, each against its own
 	$(PY) -m pytest -n 2 --dist worksteal tests/browser
+
+verify: $(FULL)/.installed-full ## Measure the economics anew and compare them with the figures they must have
+	@$(PY) manage.py verify_economics
 
 verify-learning: $(FULL)/.installed-full ## Judge the shipped agents on fresh games; RETRAIN=1 trains them again first
 	@$(PY) -m training.verify --json $(if $(RETRAIN),--retrain)
