@@ -15,7 +15,7 @@ from typing import Any
 from markets.engine import priors, rules
 from markets.engine.legal import legal_moves
 from markets.engine.observation import observe
-from markets.engine.protocol import MakeOffer
+from markets.engine.protocol import SELLER, MakeOffer
 from markets.engine.scenarios import (
     Alternating,
     Family,
@@ -91,6 +91,34 @@ def many_products(seconds: float) -> Measured:
     return _measure(lambda: _play_offers(scenario, rng), seconds)
 
 
+def text_bilateral(seconds: float) -> Measured:
+    """Four-part answers over one product, ten rounds: read, judged, and the table told to the next player."""
+    from agents.backends import ChatReply
+    from agents.parsing import FourPart
+    from agents.prompts import table
+
+    scenario = _scenario(family=Family.BILATERAL, mechanism=Alternating(rounds=ROUNDS))
+    codec = FourPart()
+    rng = random.Random(1)
+
+    def play() -> int:
+        state = initial(scenario)
+        messages = 0
+        while not state.ended:
+            party = rules.parties_to_move(state)[0]
+            observation = observe(state, party)
+            table.standing(observation)
+            verb = "SELL" if party == SELLER else "BUY"
+            price = f"{1 + int(rng.random() * 9_999)}"
+            text = f"Thought: hold\nTalk: I can do no better than this.\nAction: [{verb}] ${price}"
+            (action,) = codec.read(ChatReply(text=text), observation)
+            _, state = rules.step(state, party, action)
+            messages += 1
+        return messages
+
+    return _measure(play, seconds)
+
+
 def learner_messages(seconds: float) -> Measured:
     """What the environment costs per message of a learner: read, judge, answer, show, log.
 
@@ -127,6 +155,7 @@ def learner_messages(seconds: float) -> Measured:
 
 CASES: dict[str, Callable[[float], Measured]] = {
     "typed-bilateral": typed_bilateral,
+    "text-bilateral": text_bilateral,
     "8-buyers-32-offers": many_buyers,
     "10-products-20-buyers": many_products,
     "learner-message": learner_messages,
