@@ -45,7 +45,7 @@ SHOWN = 3
 """Best games, and worst ones."""
 CANDIDATES = 40
 """Games looked at for them: some may not be open any more."""
-SHARE_EDGES = (-0.2, 0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0, 1.2)
+SHARE_EDGES = (-0.2, 0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0 + 1e-6, 1.2)
 MOST_OPPONENTS = 20
 
 
@@ -162,7 +162,7 @@ def _record(held: Facts, slug: str) -> _Record | None:
     named = names(held)
     by_role = {role: _line(held, own & (held["role"] == role)) for role in (SELLER, BUYER)}
     known = {role: line for role, line in by_role.items() if line is not None}
-    board = tables.board(held, held.agent_rows)
+    board, _named = pages.agents_board(pages.Filters())
     games = _games(held, own, named)
     return _Record(
         record=_figures(known),
@@ -249,8 +249,8 @@ def _charts(held: Facts, own: Array, known: dict[int, Line], named: Sequence[Nam
     drawn = (
         _outcomes(held, own),
         _openings(held, own),
-        _concessions(held, known),
-        _tiers(held, known),
+        _concessions(known),
+        _tiers(known),
         _opponents(held, own, named),
     )
     return tuple(chart for chart in drawn if chart is not None)
@@ -258,11 +258,10 @@ def _charts(held: Facts, own: Array, known: dict[int, Line], named: Sequence[Nam
 
 def _outcomes(held: Facts, own: Array) -> Chart | None:
     labels = [
-        _("loss")
-        if low < 0
-        else (_("0") if low == 0 else _("%(low)d–%(high)d") % {"low": low * 100, "high": high * 100})
+        _("%(low)d–%(high)d") % {"low": round(low * 100), "high": round(high * 100)}
         for low, high in pairwise(SHARE_EDGES)
     ]
+    labels[0] = _("loss")
     labels[-1] = _("over 100")
     traces, rows = [], [[label] for label in labels]
     columns = [_("share of the surplus, percent")]
@@ -348,8 +347,8 @@ def _openings(held: Facts, own: Array) -> Chart | None:
     )
 
 
-def _concessions(held: Facts, known: dict[int, Line]) -> Chart | None:
-    everybody = tables.alone(held, held.agent_rows)
+def _concessions(known: dict[int, Line]) -> Chart | None:
+    everybody = pages.all_agents()
     lines = [(charts.role_text(role), line) for role, line in known.items() if line.concession.value is not None]
     if not lines:
         return None
@@ -395,12 +394,12 @@ def _concessions(held: Facts, known: dict[int, Line]) -> Chart | None:
             )
             for name, line in lines
         ],
-        x=dashboards.axis(_("own offer on the same product to the same party"), dtick=1),
+        x=dashboards.axis(_("number of the own offer"), dtick=1),
         y=dashboards.share_axis(_("part of the way given up")),
     )
 
 
-def _tiers(held: Facts, known: dict[int, Line]) -> Chart | None:
+def _tiers(known: dict[int, Line]) -> Chart | None:
     lines = [(role, line) for role, line in known.items() if line.tier_spread is not None]
     if not lines:
         return None
@@ -427,7 +426,7 @@ def _tiers(held: Facts, known: dict[int, Line]) -> Chart | None:
             for role, line in lines
         ],
         x=dashboards.axis(_("own value, in fifths")),
-        y=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        y=dashboards.share_axis(_("share of the surplus")),
     )
 
 
@@ -475,7 +474,7 @@ def _opponents(held: Facts, own: Array, named: Sequence[Name]) -> Chart | None:
         traces=traces,
         columns=(_("opponent"), _("seat"), _("share, no deal = 0"), _("games")),
         rows=[(text, charts.role_text(role), estimated(share), count(number)) for role, text, share, number in met],
-        x=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        x=dashboards.share_axis(_("share of the surplus")),
         y={"categoryorder": "array", "categoryarray": labels[::-1]},
         height=max(260, 28 * len(labels) + 140),
     )

@@ -200,7 +200,7 @@ def _item(scenario: Scenario, event: Event, *, talk: str, number: int) -> EventI
         price: str = "",
         product: str = "",
     ) -> EventItem:
-        side: Literal["them", "system"] = "them" if kind in ("talk", "offer") else "system"
+        side: Literal["them", "system"] = "them" if kind in ("talk", "offer", "accept") else "system"
         shown = _("%(who)s to %(to)s") % words if to else author
         return EventItem(
             seq=number,

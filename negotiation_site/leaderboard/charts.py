@@ -83,7 +83,7 @@ def equal_terms(board: Board, names: Sequence[Name]) -> Chart | None:
         rows=[
             (label, estimated(line.equal_terms), count(line.tables)) for label, line in zip(labels, lines, strict=True)
         ],
-        x=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        x=dashboards.share_axis(_("share of the surplus")),
         y={"categoryorder": "array", "categoryarray": labels[::-1], "ticklen": 0},
         height=max(260, 30 * len(lines) + 120),
     )
@@ -96,11 +96,15 @@ def share_and_deals(board: Board, names: Sequence[Name]) -> Chart | None:
     ]
     if len(lines) < 2:
         return None
+    places = _places(board)
     return dashboards.plot(
         "board-deals",
         title=_("Do those who keep more close fewer deals?"),
         caption=_("Deal rate and share of every agent"),
-        note=_("All games of each agent in which something could be gained, whoever sat opposite."),
+        note=_(
+            "All games of each agent in which something could be gained, whoever sat opposite. Agents are numbered in "
+            "the order of the board."
+        ),
         traces=[
             dashboards.points(
                 x=[line.deal_rate_with_gains.value for line in lines],
@@ -109,25 +113,26 @@ def share_and_deals(board: Board, names: Sequence[Name]) -> Chart | None:
                 colour=dashboards.BUYER,
                 x_intervals=[line.deal_rate_with_gains for line in lines],
                 y_intervals=[line.share for line in lines],
-                text=[names[line.agent].title for line in lines],
+                text=[str(places[line.agent]) for line in lines],
+                hovertext=[names[line.agent].title for line in lines],
                 mode="markers+text",
                 textposition="top center",
-                hovertemplate="%{text}: %{y:.1%}<extra></extra>",
+                hovertemplate="%{hovertext}: %{y:.1%}<extra></extra>",
                 cliponaxis=False,
             )
         ],
         columns=(_("agent"), _("deals where gains exist"), _("share, no deal = 0"), _("games")),
         rows=[
             (
-                names[line.agent].title,
+                _numbered(board, line, names),
                 estimated(line.deal_rate_with_gains),
                 estimated(line.share),
                 count(line.games),
             )
             for line in lines
         ],
-        x=dashboards.share_axis(_("games with a deal, of those in which trade can gain")),
-        y=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        x=dashboards.share_axis(_("deals where trade can gain")),
+        y=dashboards.share_axis(_("share of the surplus")),
     )
 
 
@@ -168,8 +173,8 @@ def meetings(board: Board, names: Sequence[Name]) -> Chart | None:
                 board.meetings, key=lambda each: (sellers.index(each.seller), buyers.index(each.buyer))
             )
         ],
-        x=dashboards.axis(_("buyer"), tickangle=-40, side="bottom"),
-        y=dashboards.axis(_("seller, share in percent"), autorange="reversed"),
+        x=dashboards.axis(_("buyer"), tickangle=-40, side="bottom", showgrid=False),
+        y=dashboards.axis(_("seller, share in percent"), autorange="reversed", showgrid=False),
         height=max(320, 34 * len(sellers) + 170),
     )
 
@@ -210,7 +215,7 @@ def tiers(board: Board, names: Sequence[Name], *, currency: str) -> Chart | None
             for line in lines
         ],
         x=dashboards.axis(_("own value, in fifths")),
-        y=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        y=dashboards.share_axis(_("share of the surplus")),
     )
 
 
@@ -278,7 +283,7 @@ def openings(board: Board, names: Sequence[Name]) -> Chart | None:
         ),
         rows=rows,
         x=dashboards.axis(_("first offer / own value")),
-        y=dashboards.share_axis(_("share of the surplus, no deal = 0")),
+        y=dashboards.share_axis(_("share of the surplus")),
     )
 
 
@@ -315,7 +320,7 @@ def concessions(board: Board, names: Sequence[Name]) -> Chart | None:
             )
             for line in lines
         ],
-        x=dashboards.axis(_("own offer on the same product to the same party"), dtick=1),
+        x=dashboards.axis(_("number of the own offer"), dtick=1),
         y=dashboards.share_axis(_("part of the way given up")),
     )
 
@@ -325,13 +330,15 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
     lines = [line for line in board.lines if line.coverage.value is not None and line.fixation.value is not None]
     if not lines:
         return None
+    places = _places(board)
     return dashboards.plot(
         "board-exploration",
         title=_("Who looks around, and who chases the highest bid?"),
         caption=_("Exploration and fixation of sellers with several buyers"),
         note=_(
             "Coverage: buyers written to up to the first sale, out of all. Fixation: messages after the first that "
-            "went to whoever was bidding most. Evenness of the messages: 1 spreads them evenly, 0 sends all to one."
+            "went to whoever was bidding most. Evenness of the messages: 1 spreads them evenly, 0 sends all to one. Agents "
+            "are numbered in the order of the board."
         ),
         traces=[
             dashboards.points(
@@ -342,10 +349,11 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
                 symbol="square",
                 x_intervals=[line.coverage for line in lines],
                 y_intervals=[line.fixation for line in lines],
-                text=[names[line.agent].title for line in lines],
+                text=[str(places[line.agent]) for line in lines],
+                hovertext=[names[line.agent].title for line in lines],
                 mode="markers+text",
                 textposition="top center",
-                hovertemplate="%{text}<extra></extra>",
+                hovertemplate="%{hovertext}<extra></extra>",
                 cliponaxis=False,
             )
         ],
@@ -359,7 +367,7 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
         ),
         rows=[
             (
-                names[line.agent].title,
+                _numbered(board, line, names),
                 estimated(line.coverage),
                 estimated(line.fixation),
                 decimals(line.entropy),
@@ -368,9 +376,18 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
             )
             for line in lines
         ],
-        x=dashboards.share_axis(_("coverage: buyers written to before the first sale, of all")),
-        y=dashboards.share_axis(_("fixation: messages to the highest bidder, of those after the first")),
+        x=dashboards.share_axis(_("coverage")),
+        y=dashboards.share_axis(_("fixation")),
     )
+
+
+def _places(board: Board) -> dict[int, int]:
+    """Numbers of the agents in the order of the board."""
+    return {line.agent: place for place, line in enumerate(board.lines, start=1)}
+
+
+def _numbered(board: Board, line: Line, names: Sequence[Name]) -> str:
+    return f"{_places(board)[line.agent]}. {names[line.agent].title}"
 
 
 def steps(line: Line) -> int:

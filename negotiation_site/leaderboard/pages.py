@@ -246,7 +246,8 @@ class _Kept:
 
 
 _kept: dict[tuple[Any, ...], _Kept] = {}
-_working = threading.Lock()
+_working = threading.RLock()
+"""Held while one page is worked out; a page may ask for what another is made of."""
 
 
 def worked_out(key: tuple[Any, ...], work: Callable[[Facts], Worked]) -> Worked:
@@ -302,6 +303,11 @@ def agents_board(filters: Filters) -> tuple[Board, tuple[Name, ...]]:
     return worked_out(("board", filters), work)
 
 
+def all_agents() -> Line:
+    """Every seat of every agent as if they were one: what is usual."""
+    return worked_out(("all agents",), lambda held: tables.alone(held, held.agent_rows))
+
+
 def ladder(filters: Filters) -> list[people.Standing]:
     """The people's ladder of the filters."""
 
@@ -334,8 +340,7 @@ def agents_page(request: HttpRequest) -> HttpResponse:
 
 
 def _board_page(held: Facts, filters: Filters) -> BoardPage:
-    named = names(held)
-    board = tables.board(held, chosen_rows(held, filters, named))
+    board, named = agents_board(filters)
     if not board.lines:
         return BoardPage("", "", None, (), (), _("No games of agents fit these filters.") if len(held) else "")
     currency = held.currencies[_only_currency(held, filters)] if board.currencies == 1 else ""
@@ -369,6 +374,8 @@ def _compared_text(board: Board) -> str:
         "Places go by the share on equal terms: only over the %(tables)s tables (one scenario, one seat, the same "
         "others) at which at least two of these agents sat."
     ) % {"tables": count(board.tables)}
+    if board.strangers:
+        text += " " + _("Agents that never sat at one table are compared through those that sat with both.")
     if board.apart:
         text += " " + ngettext(
             "%(count)d agent has met none of the others' tables and has no place.",
@@ -381,19 +388,17 @@ def _compared_text(board: Board) -> str:
 def _main_table(board: Board, named: tuple[Name, ...]) -> Table:
     ranked = [line for line in board.lines if line.equal_terms.value is not None and not line.provisional]
     places = {line.agent: place for place, line in enumerate(ranked, start=1)}
-    several = any(line.rescaled.value is not None for line in board.lines)
     quality = any(line.quality.value is not None for line in board.lines)
     columns = [
         Column(_("Agent"), numeric=False),
         Column(_("On equal terms"), _("share of the surplus, no deal = 0")),
-        Column(_("Behind the best"), _("points of a percent, at the same tables")),
-        Column(_("Bradley–Terry"), _("points around 1000, wins at the same tables")),
-        Column(_("All its games"), _("share of the surplus, no deal = 0")),
-        Column(_("Deals"), _("of games in which trade can gain")),
+        Column(_("Behind the best"), _("points of a percent")),
+        Column(_("Bradley–Terry"), _("points around 1000")),
+        Column(_("All its games"), _("share, whoever sat opposite")),
+        Column(_("Deals"), _("where trade can gain")),
         Column(_("Rules kept"), _("of its messages")),
-        *([Column(_("Allocation"), _("welfare out of the best possible, as seller"))] if quality else []),
-        *([Column(_("Above chance"), _("0 pairs by lot, 100 the best matching"))] if several else []),
-        Column(_("Seats"), _("games times seats")),
+        *([Column(_("Allocation"), _("welfare out of the best, as seller"))] if quality else []),
+        Column(_("Seats"), _("and those at shared tables")),
     ]
     rows = []
     for line in board.lines:
@@ -412,16 +417,15 @@ def _main_table(board: Board, named: tuple[Name, ...]) -> Table:
                 Cell(percent(line.share.value), span(line.share)),
                 Cell(percent(line.deal_rate_with_gains.value), span(line.deal_rate_with_gains)),
                 Cell(percent(line.adherence.value), span(line.adherence)),
-                *([Cell(percent(line.quality.value), span(line.quality))] if quality else []),
-                *([Cell(percent(line.rescaled.value), span(line.rescaled))] if several else []),
-                Cell(count(line.games), _tables_text(line.tables)),
+                *([Cell(percent(line.quality.value), _above_chance(line) or span(line.quality))] if quality else []),
+                Cell(count(line.games), count(line.tables)),
             )
         )
     return Table(
         caption=_("Agents by the share they keep on equal terms"),
         sentence=_(
-            "Numbers below a figure are its 95 %% interval. Provisional: fewer than %(least)d tables that somebody "
-            "else filled too."
+            "Small numbers are 95 %% intervals. Allocation above chance puts pairs by lot at 0 and the best matching at "
+            "100 %%. Provisional: fewer than %(least)d tables that somebody else filled too."
         )
         % {"least": PROVISIONAL},
         columns=tuple(columns),
@@ -446,8 +450,11 @@ def _points(estimate: Estimate) -> str:
     return "0" if estimate.low is None and estimate.value == 0 else signed(f"{estimate.value * 100:.1f}")
 
 
-def _tables_text(shared: int) -> str:
-    return ngettext("%(count)s table shared", "%(count)s tables shared", shared) % {"count": count(shared)}
+def _above_chance(line: Line) -> str:
+    """Allocation quality rescaled: pairs by lot are 0 and the best matching 100."""
+    if line.rescaled.value is None:
+        return ""
+    return _("%(share)s above chance") % {"share": percent(line.rescaled.value, digits=0)}
 
 
 def _rules_table(board: Board, named: tuple[Name, ...]) -> Table:

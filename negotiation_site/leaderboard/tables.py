@@ -26,7 +26,8 @@ from markets.engine.seeds import derive_seed
 from negotiation_site.leaderboard.facts import BUYER, SELLER, VIOLATIONS, Array, Facts
 
 RESAMPLES = 1_000
-MOST_CLUSTERS = 1_000
+MOST_CLUSTERS = 600
+"""So many as the published tournament design has listings: a tournament's scenarios are never pooled."""
 LEVEL = 0.95
 PROVISIONAL = 30
 """Tables under which a place on the board is provisional."""
@@ -139,6 +140,8 @@ class Board:
     """Tables that at least two agents filled."""
     apart: int = 0
     """Agents that share tables with each other but not with the rest."""
+    strangers: int = 0
+    """Pairs of compared agents that share no table: they are compared through others."""
     meetings: tuple[Meeting, ...] = ()
     meetings_paired: int = 0
     """Scenarios that every meeting had in common, where the meetings are over these alone; else 0."""
@@ -290,7 +293,7 @@ def board(facts: Facts, chosen: Array) -> Board:
     sample.answer()
     edges = _tiers(lines, sample, rows, one)
     _paths(lines, sample, rows)
-    tables, apart = _equal_terms(lines, sample, rows)
+    tables, apart, strangers = _equal_terms(lines, sample, rows)
     meetings, paired = _meetings(rows)
     return Board(
         lines=tuple(sorted(lines, key=_height, reverse=True)),
@@ -299,6 +302,7 @@ def board(facts: Facts, chosen: Array) -> Board:
         scenarios=scenarios,
         tables=tables,
         apart=apart,
+        strangers=strangers,
         meetings=meetings,
         meetings_paired=paired,
         tier_edges=edges,
@@ -515,11 +519,11 @@ def _tables(sample: Sample, rows: Rows) -> _Tables:
     )
 
 
-def _equal_terms(lines: list[Line], sample: Sample, rows: Rows) -> tuple[int, int]:
-    """Fill in what is compared at shared tables; (tables, agents apart from the rest)."""
+def _equal_terms(lines: list[Line], sample: Sample, rows: Rows) -> tuple[int, int, int]:
+    """Fill in what is compared at shared tables; (tables, agents apart from the rest, pairs without one)."""
     tables = _tables(sample, rows)
     if not len(tables.sizes):
-        return 0, 0
+        return 0, 0, 0
     duels = _duels(tables)
     agents = sample.columns
     wins, met = np.zeros((agents, agents)), np.zeros((agents, agents))
@@ -545,7 +549,8 @@ def _equal_terms(lines: list[Line], sample: Sample, rows: Rows) -> tuple[int, in
             line.equal_terms, line.behind, line.points = shares[place], behind[place], rated[place]
             if place == best:
                 line.behind = Estimate(0.0)
-    return len(tables.sizes), int((count > 0).sum() - together.sum())
+    strangers = int((met[np.ix_(together, together)] == 0).sum()) // 2
+    return len(tables.sizes), int((count > 0).sum() - together.sum()), strangers
 
 
 def _together(met: Array, count: Array) -> Array:
