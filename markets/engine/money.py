@@ -94,6 +94,13 @@ class AmountError(ValueError):
 
 
 _PLAIN_NUMBER = re.compile(r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+|(?=\.[0-9]))(?:\.(?P<rest>[0-9]{0,2}))?")
+_USUAL = {
+    code: re.compile(
+        rf"(?:{re.escape(currency.symbol)})?(?P<whole>[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]+)(?:\.(?P<rest>[0-9]{{0,2}}))?"
+    )
+    for code, currency in CURRENCIES.items()
+}
+"""What nearly every typed price looks like; whatever does not is read with care."""
 _DECIMAL_COMMA = re.compile(r"[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(\.[0-9]{3}){2,}")
 _MINUS_SIGNS = "-\N{MINUS SIGN}\N{EN DASH}\N{EM DASH}"
 
@@ -106,11 +113,13 @@ def parse_amount(text: str, *, currency: str) -> Cents:
     """
     if len(text) > MAX_AMOUNT_CHARS:
         raise AmountError(AmountCode.TOO_LONG, f"A price has at most {MAX_AMOUNT_CHARS} characters.")
-    body = _strip_currency(text.strip(), currency)
-    _refuse_what_is_no_number(body)
-    match = _PLAIN_NUMBER.fullmatch(body)
+    match = _USUAL[currency].fullmatch(text)
     if match is None:
-        raise _unreadable(body)
+        body = _strip_currency(text.strip(), currency)
+        _refuse_what_is_no_number(body)
+        match = _PLAIN_NUMBER.fullmatch(body)
+        if match is None:
+            raise _unreadable(body)
     cents = _to_cents(match["whole"], match["rest"])
     if cents == 0:
         raise AmountError(AmountCode.ZERO, "A price must be at least 0.01.")
@@ -121,7 +130,8 @@ def parse_amount(text: str, *, currency: str) -> Cents:
 
 
 def _to_cents(whole: str, rest: str | None) -> Cents:
-    return int(whole.replace(",", "") or "0") * 100 + int((rest or "").ljust(2, "0"))
+    units = int(whole.replace(",", "") or "0") * 100
+    return units + int(rest.ljust(2, "0")) if rest else units
 
 
 def _strip_currency(body: str, currency: str) -> str:
