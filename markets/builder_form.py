@@ -117,12 +117,11 @@ def typed_of(market: Market) -> Typed:
     """The form that would make this version."""
     recipe = decode_recipe(market.recipe)
     mechanism = recipe.mechanism
-    composed = recipe_text.summary(recipe, goods=recipe_text.goods(market.catalogue, market.category))
     has_range = market.price_from_cents is not None or market.price_to_cents is not None
     words = {
         "slug": market.slug,
         "name": market.name,
-        "summary": "" if market.summary == composed else market.summary,
+        "summary": "" if recipe_text.is_composed(market) else market.summary,
         "family": recipe.family.value,
         "mechanism": market.mechanism,
         "turns": str(setup.turns_of(recipe)),

@@ -59,6 +59,11 @@ def summary(recipe: Recipe, *, goods: str) -> str:
     return _("%(who)s over %(what)s; %(length)s.") % {"who": who, "what": what, "length": length_text(recipe)}
 
 
+def is_composed(market: Market) -> bool:
+    """Whether a market's summary is the one that its recipe makes."""
+    return market.summary == summary(decode_recipe(market.recipe), goods=goods(market.catalogue, market.category))
+
+
 # --- Versions ---------------------------------------------------------------------------------------
 
 
@@ -120,6 +125,8 @@ def changes(before: Market, after: Market) -> tuple[str, ...]:
     """What is different in a later version, one phrase a fact."""
     old = {fact.label: fact.value for fact in facts(before)}
     new = {fact.label: fact.value for fact in facts(after)}
+    if is_composed(before) and is_composed(after):
+        del old[_("Summary")], new[_("Summary")]  # It follows from the rest.
     return tuple(
         _("%(label)s: %(old)s → %(new)s")
         % {"label": label, "old": old.get(label, _("none")), "new": new.get(label, _("none"))}

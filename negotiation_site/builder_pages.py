@@ -391,7 +391,7 @@ def preview_of(market: Market) -> Preview:
         buyers=tuple(room_page.letter(buyer) for buyer in range(1, recipe.buyers + 1)),
         lines=_lines(scenarios),
         chart=market_charts.supply_and_demand(picture, recipe),
-        pool_text=ngettext("drawn from %(count)d product", "drawn from %(count)d products", len(pool))
+        pool_text=ngettext("Drawn from %(count)d product.", "Drawn from %(count)d products.", len(pool))
         % {"count": len(pool)}
         if pool
         else "",
@@ -402,7 +402,7 @@ def _figures(picture: supply_demand.Picture, recipe: Recipe) -> tuple[Figure, ..
     units = min(recipe.buyers, recipe.products * recipe.stock)
     return (
         Figure(
-            label=_("Games in which trade can gain"),
+            label=_("Games with a gain in them"),
             value=percent(picture.gain_rate),
             out_of=_("of %(draws)d drawn") % {"draws": picture.draws},
             fraction=picture.gain_rate,

@@ -46,7 +46,7 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     for (const place of event.detail.target.querySelectorAll("[data-chart]")) window.Plotly?.purge(place);
   });
-  document.addEventListener("htmx:afterSwap", draw);
+  document.addEventListener("htmx:afterSettle", draw); // Settling puts attributes back, and Plotly's class among them.
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 })();

@@ -116,6 +116,12 @@ def test_a_version_without_a_difference_is_none(author):
     assert Market.objects.count() == 1
 
 
+def test_a_summary_that_follows_from_the_rules_is_no_difference_of_its_own():
+    first, second = (setup.new_market(replace(SPEC, summary="", turns=turns)) for turns in (6, 3))
+    assert first.summary != second.summary
+    assert recipe_text.changes(first, second) == ("Length: 6 rounds → 3 rounds",)
+
+
 def test_an_agent_or_a_word_is_a_difference_too(author):
     builder.save_market(SPEC, author=author)
     builder.save_version(replace(SPEC, seller_agent="boulware"), based_on=1, note="", author=author)

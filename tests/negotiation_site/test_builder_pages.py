@@ -201,7 +201,7 @@ def test_the_preview_shows_draws_and_schedules_and_writes_nothing(client, market
     figure = json.loads(re.search(r'id="chart-supply-demand-data"[^>]*>(.*?)</script>', html, re.S)[1])
     assert [trace["name"][:6] for trace in figure["data"][:2]] == ["demand", "supply"]
     assert html.count("<tr") >= 5
-    assert "Games in which trade can gain" in html
+    assert "Games with a gain in them" in html
     assert "anything from $20.00 to $120.00" in html
     assert stored() == before
     assert not Room.objects.exists()
@@ -364,7 +364,7 @@ def test_a_copy_is_a_form_and_no_market(client, market):
 
 def test_without_scripts_a_button_shows_what_would_be_drawn(client):
     html = posted(client, "/builder/new/", status=200, look="1").content.decode()
-    assert "Games in which trade can gain" in html
+    assert "Games with a gain in them" in html
     assert 'value="my-fair"' in html
     assert not Market.objects.exists()
 
