@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from markets.importers import amazon_history_price, csv_catalogue
+from markets.importers import amazon_history_price, craigslist_listings, csv_catalogue
 from markets.importers.files import CatalogueError
 from markets.importers.rows import BadRow, ProductRow
 
@@ -23,6 +23,7 @@ Reader: TypeAlias = Callable[[Path], Iterator[ProductRow | BadRow]]
 FORMATS: Mapping[str, Reader] = MappingProxyType(
     {
         "amazon-history-price": amazon_history_price.read,
+        "craigslist-listings": craigslist_listings.read,
         "csv": csv_catalogue.read,
     }
 )
