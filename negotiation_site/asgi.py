@@ -1,6 +1,7 @@
 """The web process: pages through Django, room sockets through Channels. Served by uvicorn."""
 
 import os
+import threading
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "negotiation_site.settings")
 pages = get_asgi_application()
 
 from markets.urls import websocket_urlpatterns  # noqa: E402  (models must be loaded first)
+from negotiation_site.leaderboard import pages as leaderboard  # noqa: E402
 
 
 async def no_such_socket(scope: Any, receive: Any, send: Any) -> None:
@@ -60,3 +62,7 @@ application = ProtocolTypeRouter(
         "websocket": OwnPagesOnly(AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets)))),
     }
 )
+
+if settings.ROLE == "web":
+    # The first to look at a leaderboard should not wait for all of the record to be read.
+    threading.Thread(target=leaderboard.warm, name="leaderboards", daemon=True).start()

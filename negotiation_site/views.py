@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from csp.decorators import csp_update
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -19,7 +20,8 @@ from markets.engine.scenarios import Family, decode_recipe
 from markets.models import Episode, Market, Participant, Product, Room, RoomStatus, Seat, SeatKind
 from markets.presentation import Mark, MarkKind
 from markets.services import RoomError
-from negotiation_site import glossary, seating
+from negotiation_site import glossary, market_picture, seating
+from negotiation_site.dashboards import Chart
 from negotiation_site.stack import full_stack_missing
 
 VERSION = "0.1.0"
@@ -83,14 +85,19 @@ def _market(slug: str) -> Market:
 
 
 @require_GET
+@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
 def market(request: HttpRequest, slug: str) -> HttpResponse:
-    """What a market is, and the seat to take."""
-    return _render_market(request, _market(slug))
+    """What a market is, the seat to take, and what is at stake in it."""
+    found = _market(slug)
+    return _render_market(request, found, charts=market_picture.charts(found))
 
 
-def _render_market(request: HttpRequest, market: Market, *, error: str = "") -> HttpResponse:
+def _render_market(
+    request: HttpRequest, market: Market, *, error: str = "", charts: tuple[Chart, ...] = ()
+) -> HttpResponse:
     page = market_page.detail_page(market, seats=_seat_choices(market), error=error)
-    return render(request, "markets/market_detail.html", {"page": page}, status=400 if error else 200)
+    context = {"page": page, "charts": charts}
+    return render(request, "markets/market_detail.html", context, status=400 if error else 200)
 
 
 def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
@@ -265,7 +272,13 @@ def agents(request: HttpRequest) -> HttpResponse:
 
 
 def _agent_row(spec: AgentSpec) -> presentation.AgentRow:
-    kinds = {Kind.SCRIPTED: _("scripted"), Kind.LEARNED: _("trained here"), Kind.REFERENCE: _("reference")}
+    kinds = {
+        Kind.SCRIPTED: _("scripted"),
+        Kind.NARRATOR: _("scripted, a language model speaks"),
+        Kind.MODEL: _("language model"),
+        Kind.LEARNED: _("trained here"),
+        Kind.REFERENCE: _("reference"),
+    }
     return presentation.AgentRow(
         slug=spec.slug,
         name=spec.title,
