@@ -1,7 +1,7 @@
 """One TOML file, one dataclass: everything a run of `training.sft` or `training.grpo` depends on.
 
-Contract: unknown keys and wrong types are refused with a sentence, and so are opponents that stay
-out of training (`registry.refuse_held_out`); defaults are the calibrated recipe; two runs with equal
+Contract: unknown keys and wrong types are refused with a sentence, and so are opponents and values
+that stay out of training (`refuse_held_out`); defaults are the calibrated recipe; two runs with equal
 configurations and seeds are the same run.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from agents import registry
+from markets.engine import priors, splits
 
 
 class ConfigError(ValueError):
@@ -63,6 +64,8 @@ class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Imitation of the demonstrators before reinforcement."""
 
     demonstrations: int = 6_000
+    habits: tuple[float, float, float] = (0.35, 0.30, 0.35)
+    """Shares of the demonstrators that go round, ask anybody, and stay with one buyer."""
     steps: int = 250
     batch: int = 64
     learning_rate: float = 2e-3
@@ -148,10 +151,16 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         apply_overrides(data, overrides)
         config = msgspec.convert(data, RunConfig, strict=True)
-        registry.refuse_held_out(config.game.opponents)
+        refuse_held_out(config.game)
         return config
     except (OSError, ValueError, registry.UnknownAgent, msgspec.ValidationError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+def refuse_held_out(game: Game) -> None:
+    """Raise `splits.HeldOut` with a sentence unless the opponents and the values may be trained on."""
+    registry.refuse_held_out(game.opponents)
+    splits.refuse_held_out(values=priors.parse_value_spec(game.values))
 
 
 def apply_overrides(data: dict[str, Any], overrides: tuple[str, ...]) -> None:

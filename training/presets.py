@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from agents import registry
-from training.config import ConfigError, Game, RunConfig, apply_overrides
+from training.config import ConfigError, Game, RunConfig, apply_overrides, refuse_held_out
 
 FOLDER = Path(__file__).with_name("configs")
 
@@ -25,7 +25,7 @@ def preset(preset_name: str, *, name: str, game: Game, overrides: tuple[str, ...
     apply_overrides(data, overrides)
     try:
         config = msgspec.convert(data, RunConfig, strict=False)
-        registry.refuse_held_out(config.game.opponents)
+        refuse_held_out(config.game)
     except (ValueError, registry.UnknownAgent) as error:
         raise ConfigError(f"This run cannot be configured so: {str(error).rstrip('.')}.") from error
     return config

@@ -133,6 +133,7 @@ both. Buyer types and personas are changed by who sits opposite, not by a recipe
 def held_out_axes(
     *,
     recipe: Recipe | None = None,
+    values: priors.ValueRule | None = None,
     products: Iterable[ProductFacts] = (),
     opponents: Iterable[str] = (),
     personas: Iterable[str] = (),
@@ -140,6 +141,7 @@ def held_out_axes(
     """What of this stays out of training, each as a phrase; nothing where all may be trained on."""
     return (
         *(() if recipe is None else _of_recipe(recipe)),
+        *(() if values is None else _of_values(values)),
         *_of_products(products),
         *(f"the buyer {slug!r}" for slug in opponents if slug in BUYER_TYPES),
         *(f"the persona {name!r}" for name in personas if name in PERSONAS),
@@ -149,23 +151,27 @@ def held_out_axes(
 def refuse_held_out(
     *,
     recipe: Recipe | None = None,
+    values: priors.ValueRule | None = None,
     products: Iterable[ProductFacts] = (),
     opponents: Iterable[str] = (),
     personas: Iterable[str] = (),
 ) -> None:
     """Raise `HeldOut` with a sentence unless all of this may be trained on."""
-    found = held_out_axes(recipe=recipe, products=products, opponents=opponents, personas=personas)
+    found = held_out_axes(recipe=recipe, values=values, products=products, opponents=opponents, personas=personas)
     if found:
         raise HeldOut(f"Held out for evaluation and so never trained on: {', '.join(found)}.")
 
 
-def _of_recipe(recipe: Recipe) -> Iterator[str]:
-    spec = recipe.value_spec
+def _of_values(spec: priors.ValueRule) -> Iterator[str]:
     base = spec.base if isinstance(spec, priors.FactorSpec) else spec
     if isinstance(base, priors.BandsSpec) and base in map(_scaled_bands, BAND_FACTORS):
         yield f"the bands {priors.format_spec(base)}"
     if isinstance(base, priors.LogNormalSpec):
         yield "lognormal values"
+
+
+def _of_recipe(recipe: Recipe) -> Iterator[str]:
+    yield from _of_values(recipe.value_spec)
     if recipe.rho in RHOS:
         yield f"the correlation {recipe.rho:g}"
     if recipe.split in (Split.HELD_OUT, Split.HELD_OUT_DECADE):

@@ -52,6 +52,15 @@ def test_an_opponent_that_stays_out_of_training_is_refused(tmp_path: Path, oppon
         preset("tiny", name="x", game=Game(sizes=((2, 4),), opponents=("threshold", opponent)))
 
 
+def test_values_that_stay_out_of_training_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text('name = "x"\n[game]\nsizes = [[2, 4]]\nvalues = "lognormal:50:0.5"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match="never trained on: lognormal values"):
+        load(file)
+    with pytest.raises(ConfigError, match="never trained on: lognormal values"):
+        preset("tiny", name="x", game=Game(sizes=((2, 4),), values="lognormal:50:0.5"))
+
+
 def test_a_missing_file_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere"):
         load(tmp_path / "nowhere.toml")

@@ -163,5 +163,12 @@ def test_one_held_out_product_opponent_or_persona_is_enough_to_refuse() -> None:
         splits.refuse_held_out(opponents=("linear", "impatient"), personas=("begging",))
 
 
+@pytest.mark.parametrize("text", ["lognormal:100:0.5", "bands:0.28:0.385:0.455:0.56:0.7:0.805"])
+def test_held_out_values_are_refused_without_a_recipe_too(text: str) -> None:
+    with pytest.raises(splits.HeldOut, match="never trained on"):
+        splits.refuse_held_out(values=priors.parse_value_spec(text))
+    splits.refuse_held_out(values=priors.parse_value_spec("uniform:0:100"))
+
+
 def test_the_held_out_buyer_types_are_agents_that_play_buyers() -> None:
     assert all(Role.BUYER in registry.get(slug).roles for slug in splits.BUYER_TYPES)
