@@ -5,9 +5,10 @@ how a reward is spread over turns (`training`). `rlvr_*` follow arXiv 2604.09855
 2607.05863 (several buyers) and 2609.33289 (catalogue) as far as these are known; what is our own
 reading is marked INFERRED.
 
-Contract: a reward looks at the economic log alone, lies in [-1, 1], and never raises on an episode
-that the rules let happen. A message that could not be read is a `MoveRefused` event and is scored
-like any other move.
+Contract: a reward looks at the economic log alone, is a fraction of a surplus in [-1, 1], and never
+raises on an episode that the rules let happen. It is defined for every episode, also where trade can
+gain nothing and a metric would be None. A message that could not be read is a `MoveRefused` event
+and is scored like any other move. P is the price of a deal, B a buyer's value, C the seller's cost.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,10 +32,11 @@ class UnknownReward(LookupError):
 
 
 def rlvr_buyer(scenario: Scenario, log: Log) -> float:
-    """Deal at P: clip((B - P) / max(|B - C|, one currency unit), -1, 1); no deal 0.
+    """The buyer's part of the surplus of a bilateral deal; breaches cost everything.
 
-    Any own bid or deal above B, and any refused or unreadable message of the buyer's: -1.
-    Bilateral (arXiv 2604.09855).
+    Formula: clip((B - P) / max(|B - C|, 100 cents), -1, 1) for a deal at P; 0 without a deal; -1 for
+    any own bid or deal above B and for any refused or unreadable message of the buyer's.
+    Unit: fraction of the joint surplus. Range: [-1, 1]. Source: arXiv 2604.09855.
     """
     value, cost = scenario.buyer_values_cents[0][0], scenario.seller_values_cents[0]
     for entry in log:
@@ -51,10 +53,13 @@ def rlvr_buyer(scenario: Scenario, log: Log) -> float:
 
 
 def rlvr_seller_multi(scenario: Scenario, log: Log) -> float:
-    """Deal at P: clip((P - C) / (max_k B_k - C), -1, 1); no deal 0; below C or malformed -1.
+    """The seller's part of what the best of several buyers could have paid for the one product.
 
-    Where no buyer's value exceeds C: 0 without a deal and -1 with one. One product, any number of
-    buyers (arXiv 2607.05863; INFERRED, supported by its reward being deal rate x ratio).
+    Formula: clip((P - C) / (max_k B_k - C), -1, 1) for a deal at P; 0 without a deal; -1 for a deal
+    below C or an unreadable message. Where no buyer's value exceeds C: 0 without a deal and -1 with
+    one; such an episode has no ratio, and metrics leave it out. Unit: fraction of the joint surplus
+    with the highest value. Range: [-1, 1]. Source: arXiv 2607.05863; INFERRED, supported by its
+    reward being deal rate x ratio.
     """
     if _malformed(log, Role.SELLER):
         return -1.0
@@ -70,10 +75,12 @@ def rlvr_seller_multi(scenario: Scenario, log: Log) -> float:
 
 
 def rlvr_seller_catalogue(scenario: Scenario, log: Log) -> float:
-    """clip(sum over deals of (P - C_j) / W*, -1, 1); a deal below cost or a malformed message -1.
+    """The seller's profit over all deals as a part of the best matching of products to buyers.
 
-    W* is the maximum-weight matching of max(0, V_ij - C_j) under unit demand and stock. Where W*
-    is 0: 0 without a deal, -1 with one (arXiv 2609.33289; INFERRED).
+    Formula: clip(sum over deals of (P - C_j) / W*, -1, 1), W* the maximum-weight matching of
+    max(0, V_ij - C_j) under unit demand and stock; 0 without a deal; -1 for any deal below its cost
+    or an unreadable message. Where W* is 0: 0 without a deal and -1 with one. Unit: fraction of the
+    first best. Range: [-1, 1]. Source: arXiv 2609.33289; INFERRED.
     """
     if _malformed(log, Role.SELLER):
         return -1.0
@@ -87,9 +94,11 @@ def rlvr_seller_catalogue(scenario: Scenario, log: Log) -> float:
 
 
 def seller_profit(scenario: Scenario, log: Log) -> float:
-    """Seller's profit / public list prices of all units for sale, clipped to [-1, 1]; malformed -1.
+    """The seller's profit on a public scale.
 
-    Ours. Its mean is expected profit on a public scale, which is what a ladder of `optimum` maximises;
+    Formula: clip(sum over deals of (P - C_j) / sum over products of list price x stock, -1, 1); 0
+    without a deal; -1 for an unreadable message. Unit: fraction of the list prices of all units for
+    sale. Range: [-1, 1]. Source: ours. Its mean is expected profit on a public scale, which is what a ladder of `optimum` maximises;
     `rlvr_seller_multi` weighs every scenario by its hidden best value instead and has another optimum.
     """
     if _malformed(log, Role.SELLER):
@@ -100,11 +109,13 @@ def seller_profit(scenario: Scenario, log: Log) -> float:
 
 
 def bilateral_share(scenario: Scenario, log: Log, *, role: Role) -> float:
-    """Deal: own surplus / (b - s); no deal 0; a loss-making deal is negative; malformed -1.
+    """One side's share of the joint surplus of a bilateral deal.
 
-    Keeps a known flaw on purpose: walking away where nothing can be gained earns nothing. Where
-    b - s is not positive its absolute value, at least one currency unit, is the scale (INFERRED;
-    after arXiv 2604.16472).
+    Formula: own surplus / (b - s) for a deal, clipped to [-1, 1]; 0 without a deal; -1 for an
+    unreadable message. Where b - s is not positive, own surplus / max(|b - s|, 100 cents), so that a
+    loss is negative. Keeps a known flaw on purpose: walking away where nothing can be gained earns
+    nothing. Unit: fraction of the joint surplus. Range: [-1, 1]. Source: after arXiv 2604.16472;
+    INFERRED.
     """
     if _malformed(log, role):
         return -1.0
@@ -123,8 +134,13 @@ def bilateral_share(scenario: Scenario, log: Log, *, role: Role) -> float:
 def bilateral_share_batna(
     scenario: Scenario, log: Log, *, role: Role, tau: float = 0.1, kappa: float = 0.2, omega: float = 0.2
 ) -> float:
-    """`bilateral_share`, but a deal with a share below `tau` scores -`kappa` at most, and ending
-    without a deal where no trade can gain scores +`omega`. Ours."""
+    """`bilateral_share` that pays for walking away where it is right, and not for giving all away.
+
+    Formula: a deal with a share below `tau` scores -`kappa`, or its share where that is lower still,
+    so that losing more is never better; ending without a deal where b <= s scores +`omega`; anything
+    else as `bilateral_share`. Unit: fraction of the joint surplus. Range: [-1, 1] for parameters in
+    it. Source: ours.
+    """
     share = bilateral_share(scenario, log, role=role)
     if _deals(log):
         return share if share >= tau else min(share, -kappa)

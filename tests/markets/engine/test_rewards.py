@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from markets.engine import priors, rewards
+from markets.engine import metrics, priors, rewards
 from markets.engine.protocol import (
     SELLER,
     AcceptOffer,
@@ -166,3 +166,81 @@ def test_a_reward_is_found_by_name_and_role_and_the_wrong_pair_is_told_what_ther
     assert share(ONE, played(ONE, *sale(5_500))) == pytest.approx(0.7)
     with pytest.raises(rewards.UnknownReward, match="rlvr_buyer"):
         rewards.by_name("seller_profit", role=Role.BUYER)
+
+
+# Identities
+
+
+def mixed_episodes() -> list[tuple[Scenario, tuple[LogEntry, ...]]]:
+    """Deals and walks over several prices in one scenario: nobody breaks a rule and nothing is clipped."""
+    deal = scenario()
+    return [
+        (deal, played(deal, *sale(4_500, buyer=2))),
+        (deal, played(deal, *sale(8_000, buyer=2))),
+        (deal, played(deal, *sale(6_000, buyer=1))),
+        (deal, ()),
+    ]
+
+
+def test_mean_reward_is_deal_rate_times_mean_share_where_nobody_breaks_a_rule() -> None:
+    """The identity behind .828 x .700 = .580 (arXiv 2607.05863)."""
+    episodes = mixed_episodes()
+    mean_reward = sum(rewards.rlvr_seller_multi(*episode) for episode in episodes) / len(episodes)
+    summary = metrics.summary(metrics.outcome(*episode) for episode in episodes)
+    assert summary.deal_rate is not None
+    assert summary.seller_surplus_share is not None
+    assert mean_reward == pytest.approx(summary.deal_rate * summary.seller_surplus_share)
+    assert mean_reward == pytest.approx(summary.unconditional_seller_share)
+
+
+def test_a_buyers_mean_reward_is_its_deal_rate_times_its_share() -> None:
+    """The identity behind .918 x .4380 = .4021 (arXiv 2604.09855)."""
+    logs = [played(ONE, *sale(price)) for price in (4_500, 6_000, 8_500)] + [()]
+    mean_reward = sum(rewards.rlvr_buyer(ONE, log) for log in logs) / len(logs)
+    summary = metrics.summary(metrics.outcome(ONE, log) for log in logs)
+    assert summary.deal_rate is not None
+    assert summary.buyer_surplus_share is not None
+    assert mean_reward == pytest.approx(summary.deal_rate * summary.buyer_surplus_share)
+
+
+def test_a_catalogue_reward_is_allocation_quality_times_the_profit_part_of_the_welfare() -> None:
+    deal = scenario(costs=(1_000, 2_000), values=((5_000, 8_000), (4_000, 3_000)))
+    log = played(deal, *sale(6_500, buyer=1, product=1))
+    outcome = metrics.outcome(deal, log)
+    assert outcome.allocation_quality is not None
+    profit_part = outcome.seller_surplus_cents / outcome.welfare_cents
+    assert rewards.rlvr_seller_catalogue(deal, log) == pytest.approx(outcome.allocation_quality * profit_part)
+
+
+@pytest.mark.parametrize("role", Role)
+@pytest.mark.parametrize("cost", [4_000, 9_000, 9_001, 12_000])
+@pytest.mark.parametrize("price", [1, 4_000, 6_500, 9_000, 20_000])
+def test_no_reward_leaves_its_range_or_raises_whoever_loses(role: Role, cost: int, price: int) -> None:
+    deal = scenario(costs=(cost,), values=((9_000,),))
+    for log in (played(deal, *sale(price)), ()):
+        for name in ("rlvr_buyer",) if role is Role.BUYER else ("rlvr_seller_multi", "rlvr_seller_catalogue"):
+            assert -1 <= rewards.by_name(name, role=role)(deal, log) <= 1
+        for name in ("bilateral_share", "bilateral_share_batna"):
+            assert -1 <= rewards.by_name(name, role=role)(deal, log) <= 1
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"), [(4_000, -0.2), (4_499, -0.2), (4_500, 0.1), (3_500, -0.2), (2_000, -0.4), (1, -0.7998)]
+)
+def test_giving_all_away_is_fined_and_losing_more_is_never_better(price: int, expected: float) -> None:
+    log = played(ONE, *sale(price))
+    assert rewards.bilateral_share_batna(ONE, log, role=Role.SELLER) == pytest.approx(expected)
+
+
+def test_the_fine_and_the_prize_are_parameters() -> None:
+    hopeless = scenario(costs=(6_000,), values=((5_000,),))
+    assert rewards.bilateral_share_batna(hopeless, (), role=Role.BUYER, omega=0.5) == 0.5
+    log = played(ONE, *sale(5_000))
+    assert rewards.bilateral_share_batna(ONE, log, role=Role.SELLER, tau=0.3, kappa=0.7) == -0.7
+    assert rewards.bilateral_share_batna(ONE, log, role=Role.SELLER, tau=0.2) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("reward", [*rewards._BY_NAME.values()], ids=[f"{n} {r.value}" for n, r in rewards._BY_NAME])
+def test_every_reward_tells_its_formula_unit_range_and_source(reward: rewards.RewardFunction) -> None:
+    text = getattr(reward, "func", reward).__doc__ or ""
+    assert all(f"{label}: " in " ".join(text.split()) for label in ("Formula", "Unit", "Range", "Source"))
