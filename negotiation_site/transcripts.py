@@ -37,7 +37,7 @@ from markets.engine.protocol import (
     buyer_of,
     decode_log,
 )
-from markets.engine.scenarios import Scenario, decode_scenario
+from markets.engine.scenarios import EventDriven, Scenario, decode_scenario
 from markets.models import ConsentScope, Episode, EpisodeSeat, EpisodeSource, SeatKind
 from markets.presentation import EventItem, Figure, Mark, MarkKind
 from markets.result import percent
@@ -92,7 +92,8 @@ def transcript_page(episode: Episode) -> TranscriptPage:
     talk = {text.n: text.talk for text in episode.texts.all()}
     items: list[EventItem] = []
     for entry in log:
-        item = _item(scenario, entry.event, talk=talk.get(entry.n, ""), number=len(items) + 1)
+        when = _clock(entry.at_ms) if isinstance(scenario.mechanism, EventDriven) else ""
+        item = _item(scenario, entry.event, talk=talk.get(entry.n, ""), number=len(items) + 1, when=when)
         if item is not None:
             items.append(item)
     titles = [product.title for product in scenario.products]
@@ -182,7 +183,12 @@ def _chair(scenario: Scenario, buyer: int) -> str:
     return _("Buyer %(letter)s") % {"letter": room_page.letter(buyer)}
 
 
-def _item(scenario: Scenario, event: Event, *, talk: str, number: int) -> EventItem | None:
+def _clock(at_ms: int) -> str:
+    """A moment of a negotiation in which nobody took turns."""
+    return _("after %(seconds)s s") % {"seconds": f"{at_ms / 1000:.1f}"}
+
+
+def _item(scenario: Scenario, event: Event, *, talk: str, number: int, when: str = "") -> EventItem | None:
     """One event in the third person; None for what the rules did and nobody said."""
     if isinstance(event, NegotiationEnded):
         return EventItem(seq=number, thread=0, kind="end", side="system", author="", sentence=_("That was the end."))
@@ -213,6 +219,7 @@ def _item(scenario: Scenario, event: Event, *, talk: str, number: int) -> EventI
             talk=talk,
             price=price,
             product=product,
+            when=when,
         )
 
     match event:
