@@ -27,6 +27,11 @@ def charts(market: Market) -> tuple[Chart, ...]:
     return _charts(market.pk, get_language() or "")
 
 
+def forget() -> None:
+    """Draw anew. For tests, whose markets come and go."""
+    _charts.cache_clear()
+
+
 @lru_cache(maxsize=256)
 def _charts(number: int, _language: str) -> tuple[Chart, ...]:
     market = Market.objects.select_related("catalogue").get(pk=number)

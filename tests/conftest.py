@@ -7,6 +7,7 @@ share a process.
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,15 @@ def fresh_channel_layer() -> Iterator[None]:
     """No message of one test waits for the next."""
     yield
     channel_layers.backends.clear()
+
+
+@pytest.fixture(autouse=True)
+def no_copy_of_another_record() -> None:
+    """What pages keep of the database is of this test's database."""
+    for name in ("leaderboard.facts", "leaderboard.pages", "market_picture"):
+        module = sys.modules.get(f"negotiation_site.{name}")
+        if module is not None:
+            module.forget()
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import os
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -314,7 +315,7 @@ class Copy:
                 columns = {name: stored[name] for name in (*_DTYPES, *_WIDE)}
         except FileNotFoundError:
             return
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
             log.warning("The copy for leaderboards at %s cannot be read and is made again: %s", path, error)
             return
         for names, words in (
@@ -419,7 +420,8 @@ def _keep(facts: Facts, folder: Path) -> None:
         draft.replace(folder / _FILE)
     except OSError as error:
         log.warning("The copy for leaderboards cannot be kept in %s: %s", folder, error)
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # There may be no folder.
+            draft.unlink(missing_ok=True)
 
 
 _copy: Copy | None = None
