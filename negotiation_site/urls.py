@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
 
-from negotiation_site import agent_page, builder_pages, health, training_pages, transcripts, views
+from negotiation_site import agent_page, builder_pages, health, tournament_pages, training_pages, transcripts, views
 from negotiation_site.leaderboard import pages as leaderboard
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
@@ -34,6 +34,15 @@ urlpatterns = [
     path("builder/markets/<slug:slug>/retire/", builder_pages.retire, name="builder-retire"),
     path("builder/markets/<slug:slug>/restore/", builder_pages.restore, name="builder-restore"),
     path("builder/markets/<slug:slug>/<int:number>/", builder_pages.version, name="builder-version"),
+    path("tournaments/", tournament_pages.tournament_list, name="tournament-list"),
+    path("tournaments/new/", tournament_pages.hold, name="tournament-new"),
+    path("tournaments/<slug:name>/", tournament_pages.tournament, name="tournament"),
+    path("tournaments/<slug:name>/progress/", tournament_pages.progress, name="tournament-progress"),
+    path("tournaments/<slug:name>/cancel/", tournament_pages.cancel, name="tournament-cancel"),
+    path("tournaments/<slug:name>/resume/", tournament_pages.resume, name="tournament-resume"),
+    path("tournaments/<slug:name>/ranking.csv", tournament_pages.ranking_csv, name="tournament-ranking-csv"),
+    path("tournaments/<slug:name>/games.csv", tournament_pages.games_csv, name="tournament-games-csv"),
+    path("suites/", tournament_pages.suites, name="suites"),
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

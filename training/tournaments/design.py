@@ -26,7 +26,7 @@ SEED_BITS = 63
 """Seeds lie between -2^63 and 2^63 - 1, as the database holds them."""
 
 GAMES_OF_RULES = 400
-"""Games of one share where scripts decide: half a second of work, and one transaction."""
+"""Games of one share where no language model is asked: half a second of work, and one transaction."""
 GAMES_OF_MODELS = 8
 """Games of one share where a model may be asked."""
 LEASE_OF_RULES_S = 30.0
@@ -99,8 +99,8 @@ def check(*, agents: Sequence[AgentSpec], family: Family, scenarios: int, seed: 
 
 
 def is_ruled(agents: Iterable[AgentSpec]) -> bool:
-    """Whether scripts alone decide, so that a game takes a moment."""
-    return all(spec.kind in (Kind.SCRIPTED, Kind.REFERENCE) for spec in agents)
+    """Whether rules and small networks alone decide, so that a game takes a moment."""
+    return all(spec.kind in (Kind.SCRIPTED, Kind.LEARNED, Kind.REFERENCE) for spec in agents)
 
 
 def share_size(agents: Iterable[AgentSpec], *, games: int) -> int:

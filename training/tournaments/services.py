@@ -41,6 +41,8 @@ from training.tournaments.games import Game, play_block
 log = logging.getLogger(__name__)
 
 RENEW_EVERY_S = 3.0
+RESERVED = ("new",)
+"""Names that stand for something else in an address."""
 MAX_ATTEMPTS = 5
 """A share that was claimed this often and never stored fails its tournament."""
 
@@ -77,6 +79,8 @@ def open_tournament(
     *, name: str, market: Market, agents: Sequence[AgentSpec], scenarios: int, seed: int
 ) -> tuple[Tournament, bool]:
     """The tournament of a name, and whether it was made now. Raises `TournamentError` with a sentence."""
+    if name in RESERVED:
+        raise TournamentError(f"A tournament cannot be called {name!r}; its address is taken.")
     recipe = decode_recipe(market.recipe)
     design.check(agents=agents, family=recipe.family, scenarios=scenarios, seed=seed)
     known = Tournament.objects.filter(name=name).select_related("market").first()
