@@ -17,7 +17,7 @@ from markets.engine.observation import Observation, SeenThread
 from markets.engine.scenarios import SellerTurns
 from markets.engine.seeds import derive_seed
 from markets.engine.state import ThreadStatus
-from training.config import Game
+from training.config import Game, Sft
 from training.environment import Episode, draw_table
 
 
@@ -31,14 +31,14 @@ class Demonstration(NamedTuple):
 class Demonstrator:
     """One character: falling prices between two random ends, with noise, to buyers of its taste.
 
-    35 % go round a random order of the buyers, 30 % pick anybody each time, 35 % stay with one.
+    By `habits` some go round a random order of the buyers, some pick anybody each time, the rest stay with one.
     """
 
-    def __init__(self, rng: random.Random, buyers: int) -> None:
+    def __init__(self, rng: random.Random, buyers: int, habits: tuple[float, float, float]) -> None:
         self._rng = rng
         self._order = rng.sample(range(1, buyers + 1), buyers)
-        habit = rng.random()
-        self._habit = "cycle" if habit < 0.35 else "anybody" if habit < 0.65 else "one"
+        habit, (cycle, anybody, _) = rng.random() * sum(habits), habits
+        self._habit = "cycle" if habit < cycle else "anybody" if habit < cycle + anybody else "one"
         self._top = rng.uniform(0.60, 1.20)
         self._bottom = rng.uniform(0.05, 0.50)
         self._noise = rng.uniform(0.0, 0.10)
@@ -84,12 +84,14 @@ class Demonstrator:
         return None if best is None else best[1]
 
 
-def demonstrate(game: Game, *, episodes: int, seed: int) -> Iterator[Demonstration]:
+def demonstrate(
+    game: Game, *, episodes: int, seed: int, habits: tuple[float, float, float] = Sft().habits
+) -> Iterator[Demonstration]:
     """Play `episodes` games with a new character in each."""
     for k in range(episodes):
         episode = Episode(draw_table(game, derive_seed("demonstration", seed, k)))
         rng = random.Random(derive_seed("demonstrator", seed, k))
-        demonstrator = Demonstrator(rng, episode.scenario.buyers)
+        demonstrator = Demonstrator(rng, episode.scenario.buyers, habits)
         messages = list(episode.opening())
         while not episode.over:
             words = demonstrator.answer(episode.observation)

@@ -159,8 +159,9 @@ class EpisodeTrainer(GRPOTrainer):
             self.entropy_coef = entropy_coefficient(self._run, self.state.global_step)
         parent: Any = super()
         loss = parent._compute_loss(model, inputs)
-        if "old_per_token_logps" in inputs:
-            ratio = torch.exp(self._scored - inputs["old_per_token_logps"])
+        played = inputs.get("old_per_token_logps", inputs.get("sampling_per_token_logps"))
+        if played is not None:
+            ratio = torch.exp(self._scored - played)
             own = inputs["tool_mask"].bool() & inputs["completion_mask"].bool()
             self._metrics["train"]["importance_ratio/mean"].append(ratio[own].mean().item())
             self._metrics["train"]["importance_ratio/max"].append(ratio[own].max().item())

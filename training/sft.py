@@ -53,7 +53,9 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     model = models.build(config.model, tokenizer, seed=config.seed)
     words.check(tokenizer, model)
     codec = words.Codec(tokenizer)
-    demonstrations = list(demonstrate(config.game, episodes=config.sft.demonstrations, seed=config.seed))
+    demonstrations = list(
+        demonstrate(config.game, episodes=config.sft.demonstrations, seed=config.seed, habits=config.sft.habits)
+    )
     trainer = SFTTrainer(
         model=model,
         processing_class=tokenizer,
