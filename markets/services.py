@@ -250,7 +250,9 @@ def fill_open_seats(room: Room, *, now: datetime | None = None) -> bool:
 
 def cancel_room(*, seat: Seat) -> None:
     """Give up a room that waits, while nobody but the person on `seat` has sat down. Nothing was played, so nothing
-    stays of it. Raises `RoomError`."""
+    stays of it. Raises `RoomError`.
+
+    Nobody is nudged: the page that asked is on its way elsewhere and must not be called back."""
     with transaction.atomic():
         room = locked(seat.room)
         if room.status != RoomStatus.WAITING:
@@ -260,7 +262,6 @@ def cancel_room(*, seat: Seat) -> None:
             raise RoomError("not_seated", "You do not sit in this room any more.")
         if people.exclude(pk=seat.pk).exists():
             raise RoomError("room_shared", "Somebody else has sat down already; the room is theirs too.")
-        _publish_after_commit(room)
         room.delete()
 
 

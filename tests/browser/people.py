@@ -16,6 +16,8 @@ Frame: TypeAlias = dict[str, Any]
 
 ROOM_URL = re.compile(r"/rooms/[\w-]+/$")
 ROOM_SOCKET = re.compile(r"/ws/rooms/")
+PASSWORD = "three green lamps"
+"""Of everybody with an account."""
 
 
 class Watch:
@@ -79,6 +81,25 @@ class Player:
         self.page.wait_for_url(ROOM_URL)
         if consent:
             self.consent(consent)
+
+    def sign_up(self, name: str, *, carry: bool = True) -> None:
+        """Make an account on the page for it."""
+        self.open("/account/sign-up/")
+        self.page.get_by_label("Username").fill(name)
+        self.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        self.page.get_by_label("Password confirmation").fill(PASSWORD)
+        box = self.text("carry")
+        if box.count() and not carry:
+            box.uncheck()
+        self.text("sign-up").click()
+        expect(self.text("account-link")).to_contain_text(name)
+
+    def sign_in(self, name: str) -> None:
+        self.open("/account/sign-in/")
+        self.page.get_by_label("Username").fill(name)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.text("sign-in").click()
+        expect(self.text("account-link")).to_contain_text(name)
 
     def consent(self, scope: str) -> None:
         choice = self.page.get_by_test_id(f"consent-{scope}")

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, expect
 
+from tests.browser import world
 from tests.browser.conftest import Someone
 from tests.browser.people import ROOM_URL, Player
 
@@ -47,7 +48,18 @@ def look_at(player: Player) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/markets/", "/markets/demo-catalogue/", "/history/", "/agents/", "/glossary/", "/about/"]
+    "path",
+    [
+        "/",
+        "/markets/",
+        "/markets/demo-catalogue/",
+        "/history/",
+        "/agents/",
+        "/glossary/",
+        "/about/",
+        "/account/sign-up/",
+        "/account/sign-in/",
+    ],
 )
 def test_a_page_is_fit_for_everybody(player: Player, path: str) -> None:
     player.open(path)
@@ -142,3 +154,42 @@ def test_waiting_for_a_person(someone: Someone) -> None:
     guest.leave()
     expect(host.result()).to_contain_text("No deal.")
     look_at(host)
+
+
+def test_the_pages_of_an_account(player: Player) -> None:
+    """With a form that was refused, and with games of the browser that are somebody's question."""
+    player.open("/account/sign-up/")
+    player.page.get_by_label("Username").fill("no spaces please")
+    player.text("sign-up").click()
+    look_at(player)
+    player.watch.forgive("400 (Bad Request)")
+    player.sign_up("every-page")
+    for path in ("/account/", "/account/password/", "/account/delete/", "/builder/"):
+        player.open(path)
+        look_at(player)
+    player.watch.forgive("403 (Forbidden)")  # The builder is not for players, and says so on a page of its own.
+    player.open("/account/")
+    player.text("sign-out").click()
+    player.sit_down("pair", seat="buyer", opponent="hardliner")
+    player.leave()
+    player.sign_in("every-page")
+    expect(player.page.locator("h1")).to_have_text("Are these games yours?")
+    look_at(player)
+    player.open("/account/")
+    look_at(player)
+
+
+def test_the_pages_of_the_builder(player: Player) -> None:
+    player.sign_in(world.RESEARCHER)
+    for path in ("/builder/", "/builder/markets/demo-catalogue/", "/builder/markets/demo-catalogue/1/"):
+        player.open(path)
+        look_at(player)
+    player.open("/builder/new/?from=demo-multi-buyer")
+    expect(player.page.locator("[data-chart] .main-svg").first).to_be_visible()
+    look_at(player)
+    player.page.get_by_label("Rounds or messages").fill("many")
+    expect(player.text("preview-problem")).to_be_visible()
+    player.text("save-market").click()
+    expect(player.text("problem")).to_contain_text("whole number")
+    look_at(player)
+    player.watch.forgive("400 (Bad Request)")

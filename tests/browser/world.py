@@ -4,8 +4,12 @@ Values and costs are mostly the same in every game (a value of $100, a cost of $
 worth. Not listed, so that the market list stays what a visitor of the starter world sees.
 """
 
+from django.contrib.auth.models import Group, User
+
+from markets.apps import RESEARCHERS
 from markets.models import Market
 from markets.setup import MarketSpec, create_market
+from tests.browser.people import PASSWORD
 
 VALUE, COST = "constant:100", "constant:40"
 
@@ -45,8 +49,13 @@ WAITS_S = {"hasty": 4}
 """Seconds until an agent takes a seat that nobody came for; two minutes elsewhere."""
 
 
+RESEARCHER = "researcher"
+"""User name of somebody who may build markets."""
+
+
 def make() -> None:
-    """Define the markets. Run in the lab's environment: `manage.py shell -c`."""
+    """Define the markets and who builds them. Run in the lab's environment: `manage.py shell -c`."""
+    User.objects.create_user(RESEARCHER, password=PASSWORD).groups.add(Group.objects.get(name=RESEARCHERS))
     for spec in MARKETS:
         market = create_market(MarketSpec(**(vars(spec) | {"unit": "money", "listed": False})))
         Market.objects.filter(pk=market.pk).update(fill_wait_s=WAITS_S.get(spec.slug, 120))
