@@ -193,7 +193,7 @@ class _Clockwork:
             actions = (answer,)
         low_ms, high_ms = self._latency_ms
         draw = self._chance[party].random
-        takes_ms = sum(low_ms + int(draw() * (high_ms - low_ms + 1)) for _action in actions)
+        takes_ms = sum([low_ms + int(draw() * (high_ms - low_ms + 1)) for _action in actions])
         self._flights[party] = _Flight(self._now_ms + takes_ms, actions)
 
     def _land(self, party: Party, flight: _Flight) -> None:
@@ -224,8 +224,13 @@ class _Clockwork:
 
     def _next_alarm_ms(self) -> int | None:
         """When the first timed wait is over, of parties that are not busy."""
-        alarms = [rules.next_alarm_ms(self._state, party) for party in self._seats if party not in self._flights]
-        return min((alarm for alarm in alarms if alarm is not None), default=None)
+        first_ms = None
+        for party in self._seats:
+            if party not in self._flights:
+                alarm_ms = rules.next_alarm_ms(self._state, party)
+                if alarm_ms is not None and (first_ms is None or alarm_ms < first_ms):
+                    first_ms = alarm_ms
+        return first_ms
 
     def _write(self, events: Sequence[Event], after: State) -> None:
         self._log.extend(rules.number(events, after=self._state.version, at_ms=self._now_ms))

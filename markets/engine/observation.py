@@ -164,9 +164,10 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
     to_move = any(thread.my_move for thread in seen) if len(seen) > 1 else seen[0].my_move
     turns_left = _turns_left(state, role)
     if isinstance(mechanism, EventDriven):
+        changed = state.deals or state.threads[0].desk(role).searched
         return msgspec.structs.replace(
             frame,
-            products=_seen_products(state, frame),
+            products=_seen_products(state, frame) if changed else frame.products,
             threads=tuple(seen),
             turns_left=turns_left,
             to_move=to_move,

@@ -212,8 +212,9 @@ def _offer_made(state: State, event: OfferMade) -> State:
     offer = Offer(offer_id, by, product, price_cents)
     standing = [other for other in thread.standing if other.by is not by or other.product != product]
     standing.append(offer)
-    selling = by is _SELLER
-    speaks = not (event.opening or isinstance(mechanism, EventDriven))
+    selling, speaks = by is _SELLER, not event.opening
+    free = isinstance(mechanism, EventDriven)
+    seller_desk, buyer_desk = _woken(thread, selling=selling) if free else (None, None)
     thread = Thread(
         thread.buyer,
         thread.status,
@@ -222,15 +223,13 @@ def _offer_made(state: State, event: OfferMade) -> State:
         tuple(standing),
         thread.seller_messages + (speaks and selling),
         thread.buyer_messages + (speaks and not selling),
-        thread.position + speaks,
-        thread.seller_desk,
-        thread.buyer_desk,
+        thread.position + 1,
+        seller_desk,
+        buyer_desk,
         (*thread.seen_by_seller, SeenOffer(offer_id, selling, product, price_cents)),
         (*thread.seen_by_buyer, SeenOffer(offer_id, not selling, product, price_cents)),
     )
-    if speaks:
-        return _put(state, thread, turns=1 if selling else 0)
-    return _put(state, _moved(thread)) if event.opening else _arrived(state, thread, by)
+    return _put(state, thread, turns=1 if speaks and selling else 0, events=1 if free and speaks else 0)
 
 
 def _offer_accepted(state: State, event: OfferAccepted) -> State:
@@ -294,31 +293,42 @@ def _after_message(state: State, thread: Thread, by: Role, *, answered: bool = T
 
 def _next_to_move(mechanism: Mechanism, *, selling: bool, answered: bool = True) -> Role | None:
     """Who owes the next message in a thread after one of the seller's or the buyer's."""
-    if isinstance(mechanism, Alternating):
+    if not isinstance(mechanism, SellerTurns):
         return _BUYER if selling else _SELLER
     return _BUYER if selling and answered else None
 
 
 def _arrived(state: State, thread: Thread, by: Role) -> State:
-    """Count one message of `by` on the simulated clock: it wakes the other side and ends both waits."""
-    seller, buyer = thread.desk(_SELLER), thread.desk(_BUYER)
-    from_seller = by is _SELLER
+    """Count one message of `by` on the simulated clock."""
+    selling = by is _SELLER
+    seller_desk, buyer_desk = _woken(thread, selling=selling)
     thread = _with(
         thread,
-        seller_messages=thread.seller_messages + from_seller,
-        buyer_messages=thread.buyer_messages + (not from_seller),
-        to_move=_BUYER if from_seller else _SELLER,
-        seller_desk=Desk(not from_seller, None, seller.unseen, seller.searched),
-        buyer_desk=Desk(from_seller, None, buyer.unseen, buyer.searched),
+        seller_messages=thread.seller_messages + selling,
+        buyer_messages=thread.buyer_messages + (not selling),
+        to_move=_BUYER if selling else _SELLER,
+        seller_desk=seller_desk,
+        buyer_desk=buyer_desk,
         position=thread.position + 1,
     )
-    return _with(
-        state,
-        threads=(thread,),
-        turns_used=state.turns_used + from_seller,
-        events_used=state.events_used + 1,
-        version=state.version + 1,
-    )
+    return _put(state, thread, turns=1 if selling else 0, events=1)
+
+
+_AWAKE, _ASLEEP = Desk(awake=True), Desk()
+"""The desks of sides that did nothing unseen."""
+
+
+def _woken(thread: Thread, *, selling: bool) -> tuple[Desk, Desk]:
+    """The seller's and the buyer's desk after a message: it wakes the other side and ends both waits."""
+    seller, buyer = thread.desk(_SELLER), thread.desk(_BUYER)
+    return _at_rest(seller, awake=not selling), _at_rest(buyer, awake=selling)
+
+
+def _at_rest(desk: Desk, *, awake: bool) -> Desk:
+    """A desk without a wait."""
+    if desk.unseen:
+        return Desk(awake, None, desk.unseen, desk.searched)
+    return _AWAKE if awake else _ASLEEP
 
 
 def _at_desk(state: State, buyer: int, role: Role, desk: Desk) -> State:
@@ -346,8 +356,8 @@ def _closed(state: State, buyer: int) -> State:
     return _with(state, threads=tuple(threads))
 
 
-def _put(state: State, thread: Thread, *, turns: int = 0) -> State:
-    """Count one event, and `turns` of the seller, with which `thread` has changed."""
+def _put(state: State, thread: Thread, *, turns: int = 0, events: int = 0) -> State:
+    """Count one event, with which `thread` has changed; `turns` of the seller, `events` towards a cap."""
     threads: tuple[Thread, ...] = (thread,)
     if len(state.threads) > 1:
         place = thread.buyer - 1
@@ -357,7 +367,7 @@ def _put(state: State, thread: Thread, *, turns: int = 0) -> State:
         threads,
         state.stock_left,
         state.turns_used + turns,
-        state.events_used,
+        state.events_used + events,
         state.deals,
         state.end_reason,
         state.version + 1,

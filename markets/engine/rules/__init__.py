@@ -44,6 +44,7 @@ from markets.engine.rules import alternating, event_driven, offers, seller_turns
 from markets.engine.scenarios import Alternating, EventDriven, SellerTurns
 from markets.engine.state import State, Thread, ThreadStatus, evolve
 
+_FIRST_BUYER = buyer_party(1)
 _SELLER, _BUYER, _OPEN = Role.SELLER, Role.BUYER, ThreadStatus.OPEN
 """Bound once: to look a member up on its class costs as much as a small structure."""
 
@@ -198,23 +199,23 @@ def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
     """
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, EventDriven):
-        if state.ended:
+        if state.end_reason is not None:
             return ()
-        return tuple(_party(role) for role in event_driven.to_act(mechanism, state.threads[0], now_ms))
+        return tuple([_party(role) for role in event_driven.to_act(mechanism, state.threads[0], now_ms)])
     moving = parties_to_move(state)
     return tuple(party for party in moving if party != SELLER) or moving
 
 
 def next_alarm_ms(state: State, party: Party) -> int | None:
     """When the timed wait of `party` is over; None where it keeps none."""
-    if state.ended or not isinstance(state.scenario.mechanism, EventDriven):
+    if state.end_reason is not None or not isinstance(state.scenario.mechanism, EventDriven):
         return None
     return event_driven.next_alarm_ms(state.threads[0], role_of(party))
 
 
 def _party(role: Role) -> Party:
     """The chair of a role in a bilateral market."""
-    return SELLER if role is Role.SELLER else buyer_party(1)
+    return SELLER if role is _SELLER else _FIRST_BUYER
 
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:

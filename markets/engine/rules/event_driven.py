@@ -24,6 +24,8 @@ from markets.engine.protocol import (
 from markets.engine.scenarios import EventDriven, Scenario
 from markets.engine.state import State, Thread
 
+_BUYER_FIRST = (Role.BUYER, Role.SELLER)
+
 
 def refusal(mechanism: EventDriven, role: Role, thread: Thread) -> RefusalCode | None:
     """Why `role` may not act now; None where it may. Nobody speaks before the opener has."""
@@ -52,14 +54,13 @@ def search(scenario: Scenario, thread: Thread, role: Role, action: SearchPrice) 
 
 def to_act(mechanism: EventDriven, thread: Thread, now_ms: int) -> tuple[Role, ...]:
     """Who is to be asked for an action at `now_ms`, the buyer first: it is awake, or its timed wait is over."""
-    return tuple(role for role in (Role.BUYER, Role.SELLER) if _is_due(mechanism, thread, role, now_ms))
-
-
-def _is_due(mechanism: EventDriven, thread: Thread, role: Role, now_ms: int) -> bool:
-    desk = thread.desk(role)
-    if refusal(mechanism, role, thread):
-        return False
-    return desk.awake or (desk.until_ms is not None and desk.until_ms <= now_ms)
+    due = []
+    for role in _BUYER_FIRST:
+        desk = thread.desk(role)
+        over = desk.until_ms is not None and desk.until_ms <= now_ms
+        if (desk.awake or over) and refusal(mechanism, role, thread) is None:
+            due.append(role)
+    return tuple(due)
 
 
 def next_alarm_ms(thread: Thread, role: Role) -> int | None:
