@@ -14,7 +14,8 @@ Kinds of market that are not in `FROZEN` are searched for when first met, on few
 numpy is imported when first needed.
 
 `python -m agents.scripted.fixed_sequence --values bands --cost uniform:0.1:0.5 --buyers 3 --turns 8
---json` searches for one kind of market and prints what `FROZEN` holds.
+--json` searches for one kind of market and prints what `FROZEN` holds; `manage.py fixed_sequence` does
+it on a stored market's own training scenarios.
 """
 
 from __future__ import annotations
@@ -27,12 +28,24 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from agents.base import Turn
 from agents.scripted.ladders import Ask, LadderSeller, asks
 from agents.scripted.situation import can_gain_as_seller
-from markets.engine import optimum, priors
+from markets.engine import optimum, priors, splits
 from markets.engine.observation import Observation, SeenThread
-from markets.engine.scenarios import Family, Scenario
+from markets.engine.protocol import Role
+from markets.engine.scenarios import (
+    Alternating,
+    Family,
+    ProductFacts,
+    Recipe,
+    Scenario,
+    SellerTurns,
+    Split,
+    sample,
+)
 from markets.engine.seeds import derive_seed
 
 if TYPE_CHECKING:
@@ -43,6 +56,10 @@ if TYPE_CHECKING:
 
 UNIT_CENTS = 10_000
 """Scale at which training values are drawn; a multiple has four decimals."""
+
+
+class NothingToTrainOn(ValueError):
+    """Too few of a market's products may be trained on; the message is a sentence."""
 
 
 class Step(NamedTuple):
@@ -110,8 +127,19 @@ def training_scenarios(kind: MarketKind, *, scenarios: int, seed: int) -> Draws:
     return _draws(values, costs, [(UNIT_CENTS,) * len(kind.stock)] * scenarios, kind.stock)
 
 
+def of_recipe(recipe: Recipe, pool: Sequence[ProductFacts], *, scenarios: int, seed: int) -> Draws:
+    """The same of a market's own scenarios, over the products that may be trained on."""
+    if pool and recipe.split is msgspec.UNSET:
+        pool = splits.select(pool, Split.TRAINING)
+        if len(pool) < recipe.products:
+            raise NothingToTrainOn(
+                f"Only {len(pool)} of this market's products may be trained on, too few for {recipe.products} at once."
+            )
+    return of_scenarios([sample(recipe, pool, derive_seed("fixed-sequence", seed, k)) for k in range(scenarios)])
+
+
 def of_scenarios(scenarios: Sequence[Scenario]) -> Draws:
-    """The same of a market's own scenarios, all of one shape."""
+    """Values and costs of scenarios of one shape."""
     return _draws(
         [scenario.buyer_values_cents for scenario in scenarios],
         [scenario.seller_values_cents for scenario in scenarios],
@@ -335,12 +363,38 @@ def _by_theory(kind: MarketKind) -> list[list[Step]]:
     return [[Step(buyer, 0, price) for buyer, price in zip(ladder.order, ladder.prices, strict=True)]]
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)
 def sequence_for(kind: MarketKind) -> tuple[Step, ...]:
     """The sequence for a kind of market: the frozen one, else one that is searched for now."""
     if kind in FROZEN:
         return FROZEN[kind]
     return find(kind, scenarios=ON_DEMAND_SCENARIOS, seed=FROZEN_SEED, grid=ON_DEMAND_GRID).steps
+
+
+def find_for(recipe: Recipe, pool: Sequence[ProductFacts], *, scenarios: int, seed: int) -> Found:
+    """Search on a market's own training scenarios instead of its public prior."""
+    kind = _kind_of_recipe(recipe)
+    draws = of_recipe(recipe, pool, scenarios=scenarios, seed=seed)
+    return search(draws, stock=kind.stock, turns=kind.turns, starts=_by_theory(kind))
+
+
+def _kind_of_recipe(recipe: Recipe) -> MarketKind:
+    """What a seller in such a market would call its kind."""
+    mechanism = recipe.mechanism
+    if isinstance(mechanism, SellerTurns):
+        turns = mechanism.turns
+    else:
+        unanswerable = isinstance(mechanism, Alternating) and mechanism.opener is not Role.SELLER
+        turns = max(1, mechanism.rounds - unanswerable)
+    return MarketKind(
+        recipe.family,
+        recipe.public_values,
+        recipe.cost_prior,
+        recipe.rho,
+        recipe.buyers,
+        (min(recipe.stock, recipe.buyers),) * recipe.products,
+        turns,
+    )
 
 
 def kind_of(observation: Observation) -> MarketKind:

@@ -10,8 +10,10 @@ from agents.scripted.fixed_sequence import (
     FROZEN_SCENARIOS,
     FROZEN_SEED,
     MarketKind,
+    NothingToTrainOn,
     Step,
     find,
+    find_for,
     kind_of,
     of_scenarios,
     search,
@@ -19,7 +21,7 @@ from agents.scripted.fixed_sequence import (
     share,
     training_scenarios,
 )
-from markets.engine import optimum, priors
+from markets.engine import optimum, priors, splits
 from markets.engine.protocol import SELLER, AcceptOffer, Leave, MakeOffer
 from markets.engine.scenarios import Family, ProductFacts, Recipe, SellerTurns, sample
 from tests.agents.tables import FREE, SHOP, UNIFORM, Opponent, figures, listed_market, money_market
@@ -280,3 +282,18 @@ def test_the_optimal_ladder_by_theory_is_among_the_starts() -> None:
 def test_money_markets_find_their_kind() -> None:
     table = Table(sample(money_market(buyers=4), (), 1))
     assert kind_of(table.sees(SELLER)) in FROZEN
+
+
+def test_a_market_is_searched_on_products_that_may_be_trained_on() -> None:
+    """Held-out products stay out of the search as of every run; with none left there is a sentence."""
+    recipe = listed_market(Family.MULTI_BUYER, turns=4)
+    kept = [
+        facts for facts in SHOP if splits.split_of(sku=facts.sku, list_price_cents=facts.list_price_cents) == "training"
+    ]
+    held = [facts for facts in SHOP if facts not in kept]
+    assert kept
+    assert held
+    with_all = find_for(recipe, SHOP, scenarios=60, seed=1)
+    assert with_all == find_for(recipe, kept, scenarios=60, seed=1)
+    with pytest.raises(NothingToTrainOn, match="Only 0 of this market's products may be trained on"):
+        find_for(recipe, held, scenarios=60, seed=1)
