@@ -35,7 +35,15 @@ def describe(spec: priors.ValueSpec, recipe: Recipe) -> str:
             )
         case priors.ConstantSpec():
             return _("always %(value)s") % {"value": amount(spec.value)} + unit
-        case priors.EmpiricalSpec() | priors.FactorSpec():
+        case priors.FactorSpec():
+            return _(
+                "%(base)s; all of them times one hidden number from %(low)s to %(high)s, the same for everybody"
+            ) % {
+                "base": describe(spec.base, recipe),
+                "low": f"{spec.factor.low:g}",
+                "high": f"{spec.factor.high:g}",
+            }
+        case priors.EmpiricalSpec():
             low, middle, high = (priors.quantile(spec, share) for share in (0.1, 0.5, 0.9))
             return (
                 _("around %(middle)s, in eight cases out of ten from %(low)s to %(high)s")
