@@ -111,11 +111,15 @@ class Unplayable(Exception):
         self.thought = thought
 
 
+class NoAnswer(Exception):
+    """An agent could not be asked just now: whoever runs the turn tries again or plays the default act."""
+
+
 class Agent(Protocol):
     """A player."""
 
     def act(self, turn: Turn) -> Action:
-        """The next move. Called only when `turn.observation.to_move` is true. Raises `Unplayable`."""
+        """The next move. Called only when `turn.observation.to_move` is true. Raises `Unplayable` or `NoAnswer`."""
         ...
 
 
@@ -163,6 +167,8 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "1"
     source: str = ""
     """Where the strategy comes from."""
+    plays_as: str = ""
+    """The agent whose chance it draws and whose moves it therefore makes, where that is not itself."""
     asks_models: bool = False
     """Whether its turns wait for a language model."""
     remark: str = ""

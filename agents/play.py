@@ -2,7 +2,7 @@
 
 The driver owns the order of moves: answers that are due come first, then the seller. A move that
 breaks a rule is recorded as refused and costs its sender the message; nothing is guessed or
-repaired. Pure: the same scenario and agents give the same log in any process.
+repaired. Where an agent cannot be asked, its default act is played and recorded as late. Pure: the same scenario and agents give the same log in any process.
 
 On a simulated clock the driver also owns time and chance: how long each action takes is drawn from
 the scenario's seed, and it keeps what is on its way and who wakes when (`_Clockwork`).
@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from agents.base import Agent, AgentSpec, Kind, Turn, Unplayable, batch
+from agents.base import Agent, AgentSpec, Kind, NoAnswer, Turn, Unplayable, batch, default_act
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import (
@@ -22,6 +22,7 @@ from markets.engine.protocol import (
     LogEntry,
     Party,
     Say,
+    Wait,
 )
 from markets.engine.scenarios import EventDriven, Scenario
 from markets.engine.seeds import derive_seed
@@ -64,7 +65,7 @@ def turn_for(
         observation=observe(state, party, now_ms=now_ms),
         seed=state.scenario.seed,
         party=party,
-        slug=spec.slug,
+        slug=spec.plays_as or spec.slug,
         position=rules.position(state, party),
         scenario=state.scenario if spec.kind is Kind.REFERENCE else None,
         log=None if log is None else (state.scenario, log),
@@ -96,6 +97,11 @@ def play(
         except Unplayable as answer:
             action = _nothing(answer)
             events, after = rules.refuse(state, party, answer.code, buyer=answer.buyer)
+        except NoAnswer:
+            action = default_act(turn.observation)
+            passed = rules.deadline_passed(party)
+            events, after = rules.step(evolve(state, passed), party, action)
+            events = (passed, *events)
         else:
             if words is not None:
                 action = words(action, turn)
@@ -191,6 +197,8 @@ class _Clockwork:
             actions = moves if self._words is None else tuple(self._words(action, turn) for action in moves)
         except Unplayable as answer:
             actions = (answer,)
+        except NoAnswer:
+            actions = (Wait(),)
         low_ms, high_ms = self._latency_ms
         draw = self._chance[party].random
         takes_ms = sum([low_ms + int(draw() * (high_ms - low_ms + 1)) for _action in actions])

@@ -1,7 +1,7 @@
 """Every agent that can be seated, by slug.
 
 Here: the specs and the look-up, and which opponents training must refuse. Not here: what an agent
-does (`scripted`, `learned`), or which agent a market suggests. Trained agents are those of the
+does (`scripted`, `learned`, `language_models`), or which agent a market suggests. Trained agents are those of the
 published checkpoints, found anew when a card comes or changes; no weights are read here. Pure: no
 Django.
 
@@ -17,6 +17,7 @@ from functools import partial
 
 import msgspec
 
+from agents import language_models
 from agents.base import AgentSpec, Kind
 from agents.learned import published
 from agents.scripted import (
@@ -635,7 +636,17 @@ _BY_SLUG = {spec.slug: spec for spec in (*_RULED, *_REFERENCES)}
 
 def all_specs() -> tuple[AgentSpec, ...]:
     """Every agent, in the order of a list for people."""
-    return (*_RULED, *_learned(), *_REFERENCES)
+    return (*_modelled(), *_RULED, *_learned(), *_REFERENCES)
+
+
+def _modelled() -> tuple[AgentSpec, ...]:
+    """Agents of the configured language models; a slug that a rule has is the rule's."""
+    return tuple(spec for spec in language_models.listed(_BY_SLUG) if spec.slug not in _BY_SLUG)
+
+
+def narrated(slug: str) -> str:
+    """The slug of the same strategy with a language model's words, where one is there to speak; else `slug`."""
+    return language_models.narrated_slug(slug, _BY_SLUG)
 
 
 def _learned() -> tuple[AgentSpec, ...]:
@@ -650,9 +661,11 @@ def get(slug: str) -> AgentSpec:
         return _in_persona(get(base), persona)
     if slug in _BY_SLUG:
         return _BY_SLUG[slug]
-    for spec in _learned():
+    for spec in (*_learned(), *_modelled()):
         if spec.slug == slug:
             return spec
+    if narrator := language_models.named(slug, _BY_SLUG):
+        return narrator
     raise UnknownAgent(slug)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from agents.backends.config import EMBEDDED, BackendConfig
+from agents.base import NoAnswer
 
 __all__ = [
     "EMBEDDED",
@@ -81,7 +82,7 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
 
 
-class BackendError(Exception):
+class BackendError(NoAnswer):
     """A back end did not answer. `code` is short and stable, the message a sentence without secrets."""
 
     def __init__(self, code: str, sentence: str, *, attempts: int = 1) -> None:

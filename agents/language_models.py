@@ -1,0 +1,135 @@
+"""The agents that language models make possible: narrated strategies, and models that decide.
+
+For every configured back end there are a narrator and agents that decide themselves, in either
+protocol, regulated or not. `narrator-STRATEGY` narrates any scripted strategy with the embedded
+model; it can be looked up and seated, and is in no list, like an agent with a persona. Without a back
+end a narrator speaks from templates. Not here: what these agents do (`narrator`, `llm`). Pure.
+
+Contract: an agent's version is a digest of all that makes it speak and move as it does: strategy,
+protocol, back end, model, prompts and sampling.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import msgspec
+
+from agents import backends, prompts
+from agents.backends import EMBEDDED, BackendConfig
+from agents.base import Agent, AgentSpec, Kind
+from agents.llm import TEMPERATURE, ModelAgent
+from agents.narrator import Narrator, Speech
+from agents.parsing import Codec, FourPart, Tools
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
+
+NARRATOR = "narrator"
+"""The narrator that people meet where no strategy is named: a steady bargainer with the embedded model's words."""
+STRATEGY = "linear"
+"""What it plays."""
+PREFIX = f"{NARRATOR}-"
+
+_CODECS: dict[str, Callable[[], Codec]] = {"four_part": FourPart, "tools": Tools}
+
+
+def listed(strategies: Mapping[str, AgentSpec]) -> tuple[AgentSpec, ...]:
+    """The agents of every configured back end, the embedded one's narrator first."""
+    made: list[AgentSpec] = []
+    for config in sorted(backends.configured(), key=lambda config: config.name != EMBEDDED):
+        if config.name == EMBEDDED:
+            made += [_narrator(strategies[STRATEGY], slug=NARRATOR), *_deciders(config, protocols=("four_part",))]
+        else:
+            made += [
+                _narrated(strategies[STRATEGY], config.name, slug=f"{config.name}-{NARRATOR}", speech=Speech.FREE),
+                *_deciders(config, protocols=("four_part", "tools")),
+            ]
+    return tuple(made)
+
+
+def named(slug: str, strategies: Mapping[str, AgentSpec]) -> AgentSpec | None:
+    """A narrator by its slug, whether its model is there or not; None for any other slug."""
+    if slug == NARRATOR:
+        return _narrator(strategies[STRATEGY], slug=NARRATOR)
+    strategy = strategies.get(slug.removeprefix(PREFIX)) if slug.startswith(PREFIX) else None
+    if strategy is None or strategy.kind is not Kind.SCRIPTED:
+        return None
+    return _narrator(strategy, slug=slug)
+
+
+def narrated_slug(slug: str, strategies: Mapping[str, AgentSpec]) -> str:
+    """The narrator of a scripted agent where the embedded model is there to speak; else the agent itself."""
+    there = any(config.name == EMBEDDED for config in backends.configured())
+    return f"{PREFIX}{slug}" if there and named(f"{PREFIX}{slug}", strategies) else slug
+
+
+def _narrator(strategy: AgentSpec, *, slug: str) -> AgentSpec:
+    return _narrated(strategy, EMBEDDED, slug=slug, speech=Speech.PHRASEBOOK)
+
+
+def _narrated(strategy: AgentSpec, backend: str, *, slug: str, speech: Speech) -> AgentSpec:
+    config = _config(backend)
+    own = backend == EMBEDDED
+    voice = "the small language model of this server" if own else config.model
+    return AgentSpec(
+        slug=slug,
+        title=f"{strategy.title}, narrated" if own else f"{strategy.title}, in the words of {config.model}",
+        summary=f"{strategy.summary} A language model puts its moves into words.",
+        kind=Kind.NARRATOR,
+        roles=strategy.roles,
+        families=strategy.families,
+        build=partial(_build_narrator, strategy.build, backend, speech),
+        version=_version("narrator", strategy.slug, strategy.version, config, ("narrator", "phrasebook"), speech.value),
+        source=f"{strategy.source} Words: {voice} (after Xia et al. 2024).",
+        plays_as=strategy.slug,
+        asks_models=True,
+    )
+
+
+def _build_narrator(strategy: Callable[[], Agent], backend: str, speech: Speech) -> Agent:
+    return Narrator(strategy=strategy(), backend=backend, speech=speech)
+
+
+def _deciders(config: BackendConfig, *, protocols: tuple[str, ...]) -> list[AgentSpec]:
+    """The model itself on a chair, regulated and not, in each protocol."""
+    weak = config.name == EMBEDDED
+    made = []
+    for protocol in protocols:
+        for regulated in (True, False):
+            ways = (["tools"] if protocol == "tools" else []) + ([] if regulated else ["unregulated"])
+            how = "by calling functions" if protocol == "tools" else "in its own words"
+            guard = "it cannot lose money" if regulated else "nothing keeps it from losing money"
+            made.append(
+                AgentSpec(
+                    slug="-".join((f"{config.name}-model", *ways)),
+                    title=f"{config.model}{', ' if ways else ''}{', '.join(ways)}",
+                    summary=f"{'Weak: a' if weak else 'A'} language model that decides {how}; {guard}.",
+                    kind=Kind.MODEL,
+                    roles=(Role.SELLER, Role.BUYER),
+                    families=tuple(Family),
+                    build=partial(_build_decider, config.name, protocol, regulated),
+                    version=_version("model", protocol, str(regulated), config, (protocol,), str(TEMPERATURE)),
+                    source=f"The model {config.model} of the back end {config.name!r}, protocol {protocol}.",
+                    asks_models=True,
+                    remark="weak" if weak else "",
+                )
+            )
+    return made
+
+
+def _build_decider(backend: str, protocol: str, regulated: bool) -> Agent:
+    return ModelAgent(backend=backend, codec=_CODECS[protocol](), regulated=regulated)
+
+
+def _config(name: str) -> BackendConfig:
+    """The configuration of a back end; of one that is not configured, what is known of it."""
+    for config in backends.configured():
+        if config.name == name:
+            return config
+    return BackendConfig(name=name, url="", model=name)
+
+
+def _version(kind: str, what: str, how: str, config: BackendConfig, used: tuple[str, ...], sampling: str) -> str:
+    labels = [f"{prompts.load(name).label}:{prompts.load(name).digest}" for name in used]
+    made_of = [kind, what, how, config.name, config.model, msgspec.json.encode(config.options).decode(), sampling]
+    return hashlib.sha256("\n".join((*made_of, *labels)).encode()).hexdigest()[:10]

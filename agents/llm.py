@@ -1,0 +1,105 @@
+"""An agent whose moves a language model makes, in one of the protocols of `agents.parsing`.
+
+The model is told the table, answers, and its answer is read strictly. One that cannot be read is sent
+back once with what was wrong; if the second cannot be read either, the move is refused and counted
+(`Unplayable`). A regulated agent's move beyond its own reservation value counts as one that cannot be
+read, so it never reaches the table. A back end that does not answer raises `BackendError`: whoever
+runs the turn tries again or plays the default act. Pure.
+"""
+
+from collections.abc import Sequence
+
+from agents import calls
+from agents.backends import ChatMessage, ChatReply, ChatRequest
+from agents.base import Turn
+from agents.parsing import Codec, ParseFailure, Reason
+from markets.engine.observation import Observation
+from markets.engine.protocol import AcceptOffer, Action, MakeOffer, Role
+
+MAX_ANSWER_TOKENS = 320
+TEMPERATURE = 0.7
+
+
+class ModelAgent:
+    """A model on a chair; one object may sit on many."""
+
+    def __init__(
+        self,
+        *,
+        backend: str,
+        codec: Codec,
+        regulated: bool = False,
+        persona: str = "",
+        temperature: float = TEMPERATURE,
+        max_tokens: int = MAX_ANSWER_TOKENS,
+    ) -> None:
+        self._backend = backend
+        self._codec = codec
+        self._regulated = regulated
+        self._persona = persona
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+
+    def act(self, turn: Turn) -> Action:
+        """The model's move. Raises `Unplayable` or `BackendError`."""
+        return self.act_batch(turn)[0]
+
+    def act_batch(self, turn: Turn) -> Sequence[Action]:
+        """The model's moves: one, but on a simulated clock, where one answer may hold several."""
+        messages = self._codec.messages(turn, persona=self._persona)
+        asked = self._ask(turn, messages, "move")
+        try:
+            return self._read(asked, turn.observation)
+        except ParseFailure as failure:
+            again = (*messages, *self._codec.repair(asked.reply, failure, turn.observation))
+            return self._read(self._ask(turn, again, "repair"), turn.observation)
+
+    def _ask(self, turn: Turn, messages: tuple[ChatMessage, ...], purpose: str) -> calls.Asked:
+        request = ChatRequest(
+            messages=messages,
+            max_tokens=self._max_tokens,
+            temperature=self._temperature,
+            seed=turn.chance.getrandbits(31) + (purpose == "repair"),
+            tools=self._codec.tools(turn.observation),
+            grammar=self._codec.grammar(turn.observation),
+        )
+        return calls.ask(self._backend, request, purpose=purpose, prompt=self._codec.prompt.label)
+
+    def _read(self, asked: calls.Asked, observation: Observation) -> tuple[Action, ...]:
+        try:
+            actions = self._allowed(asked.reply, observation)
+        except ParseFailure as failure:
+            asked.note(failure.reason, failure.sentence)
+            raise
+        asked.note()
+        return actions
+
+    def _allowed(self, reply: ChatReply, observation: Observation) -> tuple[Action, ...]:
+        actions = self._codec.read(reply, observation)
+        if self._regulated:
+            for action in actions:
+                if loses(action, observation):
+                    limit = "costs you" if observation.role is Role.SELLER else "is worth to you"
+                    raise ParseFailure(
+                        Reason.AT_A_LOSS,
+                        f"That price would lose you money: compare it with what it {limit}.",
+                        buyer=action.buyer,
+                        thought=actions[0].thought,
+                    )
+        return actions
+
+
+def loses(action: Action, observation: Observation) -> bool:
+    """Whether an offer or acceptance is beyond the own reservation value."""
+    match action:
+        case MakeOffer():
+            product, cents = action.product, action.price_cents
+        case AcceptOffer():
+            threads = [thread for thread in observation.threads if action.buyer in (0, thread.buyer)]
+            offers = [offer for thread in threads for offer in thread.offers if offer.offer_id == action.offer_id]
+            if not offers:
+                return False
+            product, cents = offers[0].product, offers[0].price_cents
+        case _:
+            return False
+    return observation.surplus_cents(product=product, price_cents=cents) < 0
