@@ -1,7 +1,6 @@
 """The web process: pages through Django, room sockets through Channels. Served by uvicorn."""
 
 import os
-import threading
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -65,4 +64,4 @@ application = ProtocolTypeRouter(
 
 if settings.ROLE == "web":
     # The first to look at a leaderboard should not wait for all of the record to be read.
-    threading.Thread(target=leaderboard.warm, name="leaderboards", daemon=True).start()
+    leaderboard.start_warming()

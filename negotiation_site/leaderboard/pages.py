@@ -172,13 +172,17 @@ def read_filters(query: Mapping[str, str], *, only: tuple[str, ...] = NAMES) -> 
 
     if asked.get("family") and asked["family"] not in {family.value for family in Family}:
         refuse("family", _("There is no kind of market called “%(word)s”; all kinds are shown."))
-    if asked.get("market") and not Market.objects.filter(slug=asked["market"]).exists():
+    if asked.get("market") and not _is_market(asked["market"]):
         refuse("market", _("There is no market called “%(word)s”; all markets are shown."))
     if asked.get("role") and asked["role"] not in ROLE_CODES:
         refuse("role", _("A seat is the seller's or a buyer's, not “%(word)s”; both are shown."))
     if asked.get("kind") and asked["kind"] not in {kind.value for kind in Kind}:
         refuse("kind", _("There is no kind of agent called “%(word)s”; all kinds are shown."))
     return Filters(**asked), problems
+
+
+def _is_market(slug: str) -> bool:
+    return "\0" not in slug and Market.objects.filter(slug=slug).exists()  # PostgreSQL takes no NUL.
 
 
 def chosen_rows(held: Facts, filters: Filters, named: tuple[Name, ...]) -> Array:
@@ -289,8 +293,18 @@ def warm() -> None:
         ladder(Filters())
     except DatabaseError as error:
         log.warning("The leaderboards are worked out with the first request: %s", error)
-    finally:
-        connections.close_all()
+
+
+def start_warming() -> None:
+    """`warm` beside the start of a web process, on a connection of its own."""
+
+    def work() -> None:
+        try:
+            warm()
+        finally:
+            connections.close_all()
+
+    threading.Thread(target=work, name="leaderboards", daemon=True).start()
 
 
 def agents_board(filters: Filters) -> tuple[Board, tuple[Name, ...]]:
