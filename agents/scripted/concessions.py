@@ -99,7 +99,8 @@ class Aspiration(Bargainer):
 
     Utility is linear from 0 at R to 1 at the best price conceivable: the top of the prior for a
     seller, the lowest cost for a buyer (at least the lowest plausible bid). The exponent is one of
-    those named boulware, linear and conceder there; r is our margin.
+    those named boulware, linear and conceder there; r is our margin. No offer is taken back, not even
+    one that the market made for the party.
     """
 
     EXPONENTS = (4.0, 1.0, 0.25)
@@ -114,7 +115,11 @@ class Aspiration(Bargainer):
         reserve = scaled(character.margin, MARGIN)
         passed = math.pow(clock(observation).x, self.exponent(character.temper))
         aspired = reserve + (1 - reserve) * (1 - passed)
-        return own + (best_price(observation, product) - own) * aspired
+        price = own + (best_price(observation, product) - own) * aspired
+        last = thread.last(mine=True, product=product)
+        if last is None:
+            return price
+        return min(price, last.price_cents) if observation.role is Role.SELLER else max(price, last.price_cents)
 
 
 def best_price(observation: Observation, product: int) -> float:

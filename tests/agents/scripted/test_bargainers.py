@@ -290,6 +290,22 @@ def test_concessions_start_from_the_bid_that_the_market_made() -> None:
     assert Opponent(table, B1, "linear").price() == 2_750
 
 
+@pytest.mark.parametrize("slug", sorted(set(BARGAINING) - {"posted-price", "zi-c"}))
+def test_nobody_goes_back_behind_the_bid_that_the_market_made(slug: str) -> None:
+    """A lower bid would replace the one that stands and that the seller could have taken."""
+    for seed in range(6):
+        table = Table(multi_buyer(values=(9_000, 5_000), openings=(2_990, 2_600), seed=seed, turns=12))
+        buyer = Opponent(table, B1, slug)
+        bids = [2_990]
+        for ask in (11_000, 10_800, 10_600, 10_400):
+            table.play(SELLER, offer(ask, to=1))
+            bids.append(buyer.price())
+        if slug == "random-tit-for-tat":
+            assert min(bids) == 2_990
+        else:
+            assert bids == sorted(bids)
+
+
 def test_a_seller_goes_round_the_buyers_and_passes_over_those_that_left() -> None:
     table = Table(multi_buyer(turns=8))
     seller = Opponent(table, SELLER, "boulware")
