@@ -1031,10 +1031,13 @@ def buyer_ladder(*, spec: priors.ValueSpec, value: float, turns: int) -> BuyerLa
     not below it. It is a seller's problem in a mirror: with T the top of the prior, the buyer
     "sells" at price T - bid to a value T - cost, at a cost of T - value. For a cost uniform on
     [0, w] with value w, the surplus is T/(T+1) of the first best as for a seller. Bids are
-    computed on a grid of `COST_STEPS` values, as in `optimal_ladder`.
+    computed on a grid of `COST_STEPS` values, as in `optimal_ladder`. A cost under a common factor is
+    taken by its quantiles: with one seller nothing is common.
     """
     import numpy as np
 
+    if isinstance(spec, priors.FactorSpec):
+        spec = priors.EmpiricalSpec(quantiles=tuple(priors.quantile(spec, step / 64) for step in range(65)))
     _check_game(rho=0.0, buyers=1, turns=turns, cost=value)
     joint, top = _mirrored(spec)
     game = _Game(joint, _visits((0,) * turns, 1), top - value)

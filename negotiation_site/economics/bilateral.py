@@ -99,12 +99,12 @@ def jobs(scale: Scale) -> Mapping[str, Job]:
         recipe = bilateral(
             value=_in_money(row.spec, unit=width), cost=priors.ConstantSpec(value=row.cost * width), rounds=1
         )
-        found[row.name] = Job(of_recipe(recipe), "posted-price", scale.part(0.25))
+        found[row.name] = Job(of_recipe(recipe), "posted-price", scale.part(0.15))
     for turns in PLAYED_FALLING:
         recipe = bilateral(value=unit, cost=priors.ConstantSpec(value=0), rounds=turns)
-        found[_falling(turns)] = Job(of_recipe(recipe), "optimal-ladder", scale.part(0.25))
-    found[ONE_SHOT] = Job(both, "one-shot-seller", scale.part(0.5))
-    found[ZERO_INTELLIGENCE] = Job(both, "zi-c", scale.part(0.5), buyers="zi-c")
+        found[_falling(turns)] = Job(of_recipe(recipe), "optimal-ladder", scale.part(0.15))
+    found[ONE_SHOT] = Job(both, "one-shot-seller", scale.part(0.4))
+    found[ZERO_INTELLIGENCE] = Job(both, "zi-c", scale.part(0.4), buyers="zi-c")
     found[MIDDLE] = Job(both, "middle", scale.part(0.1))
     return found
 

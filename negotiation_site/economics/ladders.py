@@ -45,12 +45,12 @@ class World(NamedTuple):
 
 
 UNIFORM = World("uniform", priors.UniformSpec(low=0, high=1), 0.0, 0.0, 10_000, 1.0, 0.01)
-LOGNORMAL = World("lognormal", priors.LogNormalSpec(median=100, sigma=0.5), 60.0, 0.0, 100, 0.4, 0.015)
+LOGNORMAL = World("lognormal", priors.LogNormalSpec(median=100, sigma=0.5), 60.0, 0.0, 100, 0.25, 0.015)
 WORLDS = (
     UNIFORM,
     LOGNORMAL,
     LOGNORMAL._replace(name="lognormal rho=.5", rho=0.5),
-    UNIFORM._replace(name="uniform rho=.5", rho=0.5, played_part=0.4, tolerance=0.015),
+    UNIFORM._replace(name="uniform rho=.5", rho=0.5, played_part=0.25, tolerance=0.015),
 )
 
 
@@ -104,7 +104,7 @@ RIVALS = {
     "all-on-one": ("all on one buyer", 0.556),
 }
 """Agents played on uniform values, N = 4, T = 8: what they stand for, and their share there."""
-RIVALS_PART = 0.3
+RIVALS_PART = 0.15
 
 PRICES = {
     2: (0.8690, 0.8350, 0.7189, 0.6598, 0.5446, 0.4655, 0.3305, 0.2328),

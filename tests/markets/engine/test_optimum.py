@@ -272,6 +272,14 @@ def test_a_ladder_under_a_common_factor_beats_every_simpler_one_and_what_a_rando
     assert value <= best.revenue + 1e-6
 
 
+def test_a_buyer_bids_against_a_cost_under_a_common_factor_as_against_its_distribution():
+    plain = optimum.buyer_ladder(spec=priors.UniformSpec(low=0.5, high=1), value=1.2, turns=3)
+    spread = priors.FactorSpec(
+        base=priors.UniformSpec(low=0.5, high=1), factor=priors.UniformSpec(low=0.999, high=1.001)
+    )
+    assert optimum.buyer_ladder(spec=spread, value=1.2, turns=3).surplus == pytest.approx(plain.surplus, abs=2e-3)
+
+
 def test_a_common_factor_has_no_correlation_beside_it():
     with pytest.raises(ValueError, match="no correlation rho beside it"):
         optimum.optimal_ladder(spec=FACTOR, rho=0.3, buyers=2, turns=3, cost=0.5)
