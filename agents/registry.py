@@ -1,14 +1,14 @@
 """Every agent that can be seated, by slug.
 
 Here: the specs and the look-up, and which opponents training must refuse. Not here: what an agent
-does (`scripted`, `learned`, `language_models`), or which agent a market suggests. Trained agents are those of the
-published checkpoints, found anew when a card comes or changes; no weights are read here. Pure: no
-Django.
+does (`scripted`, `learned`, `language_models`), or which agent a market suggests. Trained agents are
+those of the published checkpoints, found anew when a card comes or changes; no weights are read
+here. Pure: no Django.
 
 Contract: slugs never change meaning; a changed strategy gets a new version. The order is the one
-in which a person is offered opponents: bargainers for either side, buyers, sellers, yardsticks,
-trained agents, references. A scripted agent with a way of talking is `AGENT+PERSONA`
-(`scripted.personas`): it can be looked up and seated, and is in no list.
+in which a person is offered opponents: bargainers for either side, buyers, sellers, trained agents,
+then variants, agents of chance and yardsticks, references last. An agent with a way of talking is
+`AGENT+PERSONA` (`scripted.personas`): it can be looked up and seated, and is in no list.
 """
 
 import difflib
@@ -94,36 +94,6 @@ _BARGAINERS = (
         source="Time-dependent tactic with beta below 1 (Faratin, Sierra and Jennings 1998).",
     ),
     AgentSpec(
-        slug="exponential",
-        title="Exponential",
-        summary="Gives way along an exponential curve: almost nothing, then more and more.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.Exponential,
-        source="Exponential time-dependent tactic (Faratin, Sierra and Jennings 1998).",
-    ),
-    AgentSpec(
-        slug="resource-dependent",
-        title="Resource watcher",
-        summary="Gives way as the messages left for each open conversation run short.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.ResourceDependent,
-        source="Resource-dependent tactic (Faratin, Sierra and Jennings 1998).",
-    ),
-    AgentSpec(
-        slug="aspiration",
-        title="Aspiration",
-        summary="Wants a share of the best conceivable deal that falls with time, in one of three shapes.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.Aspiration,
-        source="The aspiration curves of negmas (exponents 4, 1 and 1/4), rewritten.",
-    ),
-    AgentSpec(
         slug="tit-for-tat",
         title="Tit for tat",
         summary="Moves towards you as far as you move towards it, and waits when you wait.",
@@ -134,46 +104,6 @@ _BARGAINERS = (
         source="Absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
     ),
     AgentSpec(
-        slug="relative-tit-for-tat",
-        title="Relative tit for tat",
-        summary="Gives way in the same proportion as you do.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.RelativeTitForTat,
-        source="Relative tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
-    ),
-    AgentSpec(
-        slug="averaged-tit-for-tat",
-        title="Averaged tit for tat",
-        summary="Answers the average of your last moves, so a single large one counts less.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.AveragedTitForTat,
-        source="Averaged tit-for-tat (Faratin, Sierra and Jennings 1998), as a geometric mean.",
-    ),
-    AgentSpec(
-        slug="random-tit-for-tat",
-        title="Erratic tit for tat",
-        summary="Moves as far as you do, give or take a little chance.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.RandomTitForTat,
-        source="Random absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
-    ),
-    AgentSpec(
-        slug="micro",
-        title="One for one",
-        summary="Names its next best price only after you have named a new one.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.Micro,
-        source="MiCRO (de Jonge 2022), on a grid of prices.",
-    ),
-    AgentSpec(
         slug="split-the-difference",
         title="Split the difference",
         summary="Proposes the middle between both first offers and stays there.",
@@ -182,46 +112,6 @@ _BARGAINERS = (
         families=EVERY_FAMILY,
         build=bargainers.SplitTheDifference,
         source="The k = 1/2 rule (Chatterjee and Samuelson 1983), applied to the first offers.",
-    ),
-    AgentSpec(
-        slug="anchoring",
-        title="Anchored",
-        summary="Lets your first offer colour what it thinks the price should be.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.Anchored,
-        source="Anchoring and adjustment (Tversky and Kahneman 1974; Galinsky and Mussweiler 2001), as a rule.",
-    ),
-    AgentSpec(
-        slug="zeuthen",
-        title="Risk weigher",
-        summary="Gives way when it has more to lose from a breakdown than you, just enough.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=equilibria.Zeuthen,
-        source="Zeuthen 1930; monotonic concession protocol (Rosenschein and Zlotkin 1994).",
-    ),
-    AgentSpec(
-        slug="rubinstein",
-        title="Patient splitter",
-        summary="Proposes the split that impatience alone would dictate, and stays with it.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=equilibria.Rubinstein,
-        source="Alternating offers without a horizon (Rubinstein 1982), with an estimated gain.",
-    ),
-    AgentSpec(
-        slug="stahl",
-        title="Deadline splitter",
-        summary="Proposes the split that follows from who has the last offer.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=equilibria.Stahl,
-        source="Alternating offers with a horizon (Stahl 1972), with an estimated gain.",
     ),
     AgentSpec(
         slug="satisficer",
@@ -244,44 +134,24 @@ _BARGAINERS = (
         source="Baseline of the automated negotiating agents competitions.",
     ),
     AgentSpec(
-        slug="late-hardliner",
-        title="Late hardliner",
-        summary="Never moves from its price, but takes what it can get at the very end.",
+        slug="anchoring",
+        title="Anchored",
+        summary="Lets your first offer colour what it thinks the price should be.",
         kind=Kind.SCRIPTED,
         roles=BOTH_ROLES,
         families=EVERY_FAMILY,
-        build=concessions.LateHardliner,
-        source="Baseline of the automated negotiating agents competitions, accepting at the deadline.",
+        build=concessions.Anchored,
+        source="Anchoring and adjustment (Tversky and Kahneman 1974; Galinsky and Mussweiler 2001), as a rule.",
     ),
     AgentSpec(
-        slug="zi-c",
-        title="Zero intelligence",
-        summary="Names random prices, but never one that would cost it money.",
+        slug="micro",
+        title="One for one",
+        summary="Names its next best price only after you have named a new one.",
         kind=Kind.SCRIPTED,
         roles=BOTH_ROLES,
         families=EVERY_FAMILY,
-        build=bargainers.ZiC,
-        source="ZI-C traders (Gode and Sunder 1993).",
-    ),
-    AgentSpec(
-        slug="random",
-        title="Coin tosser",
-        summary="Does anything at all that costs it no money.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=concessions.RandomMoves,
-        source="A random baseline, ours.",
-    ),
-    AgentSpec(
-        slug="zi-u",
-        title="Zero intelligence, unconstrained",
-        summary="Names random prices and does not mind losing money: a control, not an opponent.",
-        kind=Kind.SCRIPTED,
-        roles=BOTH_ROLES,
-        families=EVERY_FAMILY,
-        build=bargainers.ZiU,
-        source="ZI-U traders (Gode and Sunder 1993).",
+        build=concessions.Micro,
+        source="MiCRO (de Jonge 2022), on a grid of prices.",
     ),
 )
 
@@ -534,6 +404,142 @@ _CATALOGUE_SELLERS = (
     ),
 )
 
+_MORE_BARGAINERS = (
+    AgentSpec(
+        slug="exponential",
+        title="Exponential",
+        summary="Gives way along an exponential curve: almost nothing, then more and more.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Exponential,
+        source="Exponential time-dependent tactic (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="resource-dependent",
+        title="Resource watcher",
+        summary="Gives way as the messages left for each open conversation run short.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.ResourceDependent,
+        source="Resource-dependent tactic (Faratin, Sierra and Jennings 1998).",
+    ),
+    AgentSpec(
+        slug="aspiration",
+        title="Aspiration",
+        summary="Wants a share of the best conceivable deal that falls with time, in one of three shapes.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.Aspiration,
+        source="The aspiration curves of negmas (exponents 4, 1 and 1/4), rewritten.",
+    ),
+    AgentSpec(
+        slug="relative-tit-for-tat",
+        title="Relative tit for tat",
+        summary="Gives way in the same proportion as you do.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RelativeTitForTat,
+        source="Relative tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
+    ),
+    AgentSpec(
+        slug="averaged-tit-for-tat",
+        title="Averaged tit for tat",
+        summary="Answers the average of your last moves, so a single large one counts less.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.AveragedTitForTat,
+        source="Averaged tit-for-tat (Faratin, Sierra and Jennings 1998), as a geometric mean.",
+    ),
+    AgentSpec(
+        slug="random-tit-for-tat",
+        title="Erratic tit for tat",
+        summary="Moves as far as you do, give or take a little chance.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RandomTitForTat,
+        source="Random absolute tit-for-tat (Faratin, Sierra and Jennings 1998), with a first step.",
+    ),
+    AgentSpec(
+        slug="late-hardliner",
+        title="Late hardliner",
+        summary="Never moves from its price, but takes what it can get at the very end.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.LateHardliner,
+        source="Baseline of the automated negotiating agents competitions, accepting at the deadline.",
+    ),
+    AgentSpec(
+        slug="zeuthen",
+        title="Risk weigher",
+        summary="Gives way when it has more to lose from a breakdown than you, just enough.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Zeuthen,
+        source="Zeuthen 1930; monotonic concession protocol (Rosenschein and Zlotkin 1994).",
+    ),
+    AgentSpec(
+        slug="rubinstein",
+        title="Patient splitter",
+        summary="Proposes the split that impatience alone would dictate, and stays with it.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Rubinstein,
+        source="Alternating offers without a horizon (Rubinstein 1982), with an estimated gain.",
+    ),
+    AgentSpec(
+        slug="stahl",
+        title="Deadline splitter",
+        summary="Proposes the split that follows from who has the last offer.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=equilibria.Stahl,
+        source="Alternating offers with a horizon (Stahl 1972), with an estimated gain.",
+    ),
+)
+
+_CHANCE = (
+    AgentSpec(
+        slug="zi-c",
+        title="Zero intelligence",
+        summary="Names random prices, but never one that would cost it money.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.ZiC,
+        source="ZI-C traders (Gode and Sunder 1993).",
+    ),
+    AgentSpec(
+        slug="random",
+        title="Coin tosser",
+        summary="Does anything at all that costs it no money.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=concessions.RandomMoves,
+        source="A random baseline, ours.",
+    ),
+    AgentSpec(
+        slug="zi-u",
+        title="Zero intelligence, unconstrained",
+        summary="Names random prices and does not mind losing money: a control, not an opponent.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=bargainers.ZiU,
+        source="ZI-U traders (Gode and Sunder 1993).",
+    ),
+)
+
 _YARDSTICKS = (
     AgentSpec(
         slug="posted-price",
@@ -630,13 +636,14 @@ _REFERENCES = (
     ),
 )
 
-_RULED: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS, *_YARDSTICKS)
-_BY_SLUG = {spec.slug: spec for spec in (*_RULED, *_REFERENCES)}
+_FIRST: tuple[AgentSpec, ...] = (*_BARGAINERS, *_BUYERS, *_LADDERS, *_CATALOGUE_SELLERS)
+_LATER: tuple[AgentSpec, ...] = (*_MORE_BARGAINERS, *_CHANCE, *_YARDSTICKS, *_REFERENCES)
+_BY_SLUG = {spec.slug: spec for spec in (*_FIRST, *_LATER)}
 
 
 def all_specs() -> tuple[AgentSpec, ...]:
     """Every agent, in the order of a list for people."""
-    return (*_modelled(), *_RULED, *_learned(), *_REFERENCES)
+    return (*_modelled(), *_FIRST, *_learned(), *_LATER)
 
 
 def _modelled() -> tuple[AgentSpec, ...]:
