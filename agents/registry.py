@@ -685,7 +685,12 @@ def _named(slug: str) -> tuple[str, Persona | None]:
 
 
 def _in_persona(spec: AgentSpec, persona: Persona) -> AgentSpec:
-    """The same agent in other words."""
+    """The same agent in other words. Raises `UnknownAgent` where a model writes the words."""
+    if spec.kind in (Kind.NARRATOR, Kind.MODEL):
+        slug = f"{spec.slug}{MARK}{persona.value}"
+        raise UnknownAgent(
+            slug, f"{spec.slug!r} speaks in the words of a model; {MARK}{persona.value} cannot change them."
+        )
     return msgspec.structs.replace(
         spec,
         slug=f"{spec.slug}{MARK}{persona.value}",

@@ -96,6 +96,11 @@ def test_a_misspelt_persona_or_agent_gets_a_sentence() -> None:
         split_slug("linear+")
 
 
+def test_the_words_of_a_model_are_not_replaced_by_templates() -> None:
+    with pytest.raises(registry.UnknownAgent, match=r"'narrator-boulware' speaks in the words of a model"):
+        registry.get("narrator-boulware+begging")
+
+
 def test_a_pool_of_opponents_may_hold_no_buyer_and_no_persona_that_was_held_out() -> None:
     registry.refuse_held_out(["threshold", "linear+chatty", "boulware"])
     assert len(registry.HELD_OUT_BUYERS) == 2
