@@ -14,7 +14,7 @@ from functools import lru_cache
 from agents.base import Turn
 from agents.scripted.bargainers import Bargainer, Range, first_price, plausible
 from agents.scripted.beliefs import expected_reservation_cents
-from agents.scripted.ladders import on_grid
+from agents.scripted.ladders import asks, on_grid
 from agents.scripted.situation import (
     public_prices,
     reservation_cents,
@@ -206,6 +206,26 @@ class PostedPrice(OnePrice):
         rho = 0.0 if observation.family is Family.CATALOGUE else prior.rho
         cost = on_grid(prior.value_spec, own / scale)
         return _single_price(prior.value_spec, rho, observation.buyers, cost) * scale
+
+
+@lru_cache(maxsize=4096)
+def _rising_bids(spec: priors.ValueSpec, value: float, turns: int) -> tuple[float, ...]:
+    return optimum.buyer_ladder(spec=spec, value=value, turns=turns).bids
+
+
+class RisingBids(Bargainer):
+    """The best rising bids of a buyer who knows the prior of the cost: the optimal ladder in a mirror.
+
+    Worked out against a seller who takes the first bid not below its cost (`optimum.buyer_ladder`),
+    for as many bids as can still be answered.
+    """
+
+    def price(self, turn: Turn, thread: SeenThread, product: int) -> float:
+        observation, prior = turn.observation, turn.observation.prior
+        scale = prior.scales_cents[product]
+        value = on_grid(prior.cost_spec, reservation_cents(observation, product) / scale)
+        now = asks(observation)
+        return _rising_bids(prior.cost_spec, value, now.moves)[min(now.move, now.moves - 1)] * scale
 
 
 class OneShotSeller(OnePrice):

@@ -27,10 +27,11 @@ from agents.scripted.situation import (
     unanswerable,
     within_reservation,
 )
+from agents.scripted.talk import speak
 from markets.engine import optimum, priors
 from markets.engine.money import Cents
 from markets.engine.observation import Observation, SeenOffer, SeenThread
-from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer
+from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, RejectOffer, Say
 from markets.engine.scenarios import Family, Prior
 
 
@@ -318,3 +319,21 @@ def highest_bidder(threads: Sequence[SeenThread]) -> SeenThread:
 def most_addressed(threads: Sequence[SeenThread]) -> SeenThread:
     """The thread with most own messages, the lowest number first."""
     return max(threads, key=lambda thread: (thread.my_messages, -thread.buyer))
+
+
+class ThresholdSeller:
+    """Takes the first bid that covers its cost and never names a price: what rising bids are for."""
+
+    def act(self, turn: Turn) -> Action:
+        observation = turn.observation
+        if not can_gain_as_seller(observation, 0):
+            return Leave()
+        threads = [thread for thread in observation.threads if thread.my_move]
+        bid = best_bid(observation, threads)
+        if bid is not None:
+            return AcceptOffer(buyer=bid.thread.buyer, offer_id=bid.offer.offer_id)
+        thread = threads[0]
+        theirs = their_standing(thread)
+        if theirs:
+            return RejectOffer(buyer=thread.buyer, offer_id=theirs[-1].offer_id)
+        return Say(talk=speak(observation=observation, action=Say(), chance=turn.words))

@@ -11,7 +11,7 @@ from agents.scripted.beliefs import expected_reservation_cents
 from agents.scripted.equilibria import offers_left, risk, rubinstein_share, stahl_share
 from agents.scripted.situation import scaled, traits
 from markets.engine import priors
-from markets.engine.protocol import AcceptOffer, MakeOffer, Role
+from markets.engine.protocol import AcceptOffer, MakeOffer, RejectOffer, Role, Say
 from markets.engine.scenarios import Alternating, Family, Prior, Recipe, Scenario
 from tests.agents.scripted.answers import buyer_bids, scenario_for, seller_asks
 from tests.agents.tables import UNIFORM, Opponent, figures, listed_market, money_market
@@ -227,6 +227,37 @@ def test_the_one_shot_buyer_bids_half_way_to_the_lowest_cost_and_no_more_than_th
         ),
     )
     assert Opponent(Table(scenario), B1, "one-shot-buyer").price() == bid
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4, 8])
+def test_rising_bids_take_all_but_one_part_in_t_plus_one_from_a_threshold_seller(turns: int) -> None:
+    """Costs uniform up to the value: T / (T + 1) of the first best, as for a seller's falling offers.
+    800 games; the standard error is below .015."""
+    market = Recipe(
+        family=Family.BILATERAL,
+        mechanism=Alternating(turns, Role.BUYER),
+        value_spec=priors.ConstantSpec(value=100),
+        cost_spec=UNIFORM,
+        cost_prior=UNIFORM,
+        unit_is_money=True,
+    )
+    done = figures(market, seller="threshold-seller", buyers="rising-bids", episodes=800)
+    bought = done["allocation_quality"] - done["seller_extraction"]
+    assert bought == pytest.approx(turns / (turns + 1), abs=0.035)
+
+
+def test_rising_bids_leave_the_last_word_out_of_the_plan() -> None:
+    """Where the seller opens, nobody answers the buyer's last message: two bids in three rounds."""
+    bids = buyer_bids("rising-bids", uniform_duel(3, value=9_000), [9_900, 9_800, 9_700])
+    assert bids == pytest.approx([3_000, 6_000], abs=80)
+
+
+def test_a_threshold_seller_takes_its_cost_and_not_a_cent_less() -> None:
+    for bid, kind in ((5_000, AcceptOffer), (4_999, RejectOffer)):
+        table = Table(bilateral(cost=5_000))
+        table.play(B1, offer(bid))
+        assert isinstance(Opponent(table, SELLER, "threshold-seller").answer(), kind)
+    assert isinstance(Opponent(Table(bilateral(opener=Role.SELLER)), SELLER, "threshold-seller").answer(), Say)
 
 
 @pytest.mark.parametrize("slug", ["linear", "conceder", "boulware", "exponential", "aspiration"])
