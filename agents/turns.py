@@ -4,22 +4,30 @@ A turn is a row (`markets.models.AgentTurn`) and is claimed by compare-and-swap 
 number of workers may be told of it and one takes it. Nothing is thought inside a transaction. A
 dead worker's lease expires and the turn is taken again; after `MAX_ATTEMPTS`, or past its
 deadline, the agent's default act is played and the log says so.
+
+An agent that asks a language model may take longer than a lease, so its lease is renewed while it
+thinks; the room shows that it writes; a model that does not answer gives the turn back, the room says
+so and it is asked again after a pause. Every call is kept (`model_log`).
 """
 
 import logging
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import Error as DatabaseError
+from django.db import connection
 from django.db.models import F, Q
 from django.utils import timezone
 
-from agents import registry
-from agents.base import AgentSpec, batch, default_act
+from agents import calls, model_log, registry
+from agents.base import AgentSpec, NoAnswer, Unplayable, batch, default_act
 from agents.play import turn_for
 from agents.words import with_words
 from markets import event_log, services
@@ -28,7 +36,7 @@ from markets.engine.observation import observe
 from markets.engine.protocol import Action, LogEntry, Party
 from markets.engine.scenarios import EventDriven
 from markets.engine.state import State
-from markets.models import AgentTurn, Seat, TurnState
+from markets.models import AgentTurn, Seat, TurnState, Utterance
 from markets.signals import turn_due
 
 log = logging.getLogger(__name__)
@@ -37,6 +45,9 @@ LEASE = timedelta(seconds=10)
 MAX_ATTEMPTS = 3
 RETRY_QUEUED_AFTER = timedelta(seconds=2)
 """A turn that nobody took by then is announced again: the broker may have lost it."""
+ASKED_AGAIN_AFTER = timedelta(seconds=2)
+"""Pause after a model that did not answer, times the attempts so far."""
+WRITING_SHOWN_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,14 +72,106 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
             return services.supersede_turn(turn=turn, owner=claim.owner)
         if rules.position(state, turn.party) != turn.position:
             return services.supersede_turn(turn=turn, owner=claim.owner)
-        action, *then = think(
-            state,
-            turn.party,
-            registry.get(seat.agent_slug),
-            fold.log,
-            now_ms=services.clock_ms(turn.room, now or timezone.now()),
-        )
+        spec = registry.get(seat.agent_slug)
+        try:
+            with _asking_models(claim, spec):
+                action, *then = think(
+                    state,
+                    turn.party,
+                    spec,
+                    fold.log,
+                    now_ms=services.clock_ms(turn.room, now or timezone.now()),
+                    words_at=_words_in(turn) if spec.asks_models else None,
+                )
+        except Unplayable as answer:
+            return services.submit_agent_refusal(
+                turn=turn, owner=claim.owner, code=answer.code, buyer=answer.buyer, thought=answer.thought, now=now
+            )
+        except NoAnswer as silence:
+            return _give_back(claim, silence)
         return services.submit_agent_action(turn=turn, owner=claim.owner, action=action, then=then, now=now)
+
+
+def asks_models(turn_id: int) -> bool:
+    """Whether the agent that owes this turn waits for a language model; an unknown one fails in its turn."""
+    turn = AgentTurn.objects.filter(pk=turn_id).only("room_id", "party").first()
+    if turn is None:
+        return False
+    seat = Seat.objects.get(room=turn.room_id, party=turn.party)
+    try:
+        return registry.get(seat.agent_slug).asks_models
+    except registry.UnknownAgent:
+        return False
+
+
+@contextmanager
+def _asking_models(claim: Claim, spec: AgentSpec) -> Iterator[None]:
+    """Hold the lease, show the sign and keep the calls of an agent that asks a model; nothing for any other."""
+    if not spec.asks_models:
+        yield
+        return
+    made: list[calls.Call] = []
+    try:
+        with _lease_renewed(claim), calls.listening(calls.Listener(made.append, _writing_sign(claim.turn))):
+            yield
+    finally:
+        model_log.keep(claim.turn, spec, made)
+
+
+def _writing_sign(turn: AgentTurn) -> Callable[[str], None]:
+    """Tells the room now and then that the agent is writing, not what."""
+    shown_at = float("-inf")
+
+    def hear(_text: str) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= WRITING_SHOWN_EVERY_S:
+            shown_at = time.monotonic()
+            services.show_writing(room=turn.room, party=turn.party)
+
+    return hear
+
+
+@contextmanager
+def _lease_renewed(claim: Claim, *, every_s: float = LEASE.total_seconds() / 3) -> Iterator[None]:
+    """Renew the claim's lease from another thread until the block is left."""
+    done = threading.Event()
+
+    def renew() -> None:
+        try:
+            while not done.wait(every_s):
+                try:
+                    held = AgentTurn.objects.filter(pk=claim.turn.pk, owner=claim.owner, state=TurnState.RUNNING)
+                    if not held.update(lease_until=timezone.now() + LEASE):
+                        return
+                except DatabaseError as error:
+                    log.warning("The lease of turn %s was not renewed: %s", claim.turn.pk, error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=renew, name=f"lease-{claim.turn.pk}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _words_in(turn: AgentTurn) -> Callable[[int], str]:
+    """What was said in the turn's room, by event number; what a seat hears of it is for `Turn.said`."""
+    said = dict(Utterance.objects.filter(room=turn.room_id).values_list("n", "talk"))
+    return lambda n: said.get(n, "")
+
+
+def _give_back(claim: Claim, silence: NoAnswer) -> TurnState:
+    """Let the turn be taken again after a pause, and say so in the room."""
+    pause = ASKED_AGAIN_AFTER * claim.turn.attempts
+    AgentTurn.objects.filter(pk=claim.turn.pk, owner=claim.owner, state=TurnState.RUNNING).update(
+        error=str(silence), lease_until=timezone.now() + pause
+    )
+    log.warning("%s in room %s has no answer: %s", claim.turn.party, claim.turn.room.public_id, silence)
+    services.show_waiting(room=claim.turn.room, party=claim.turn.party)
+    return TurnState.RUNNING
 
 
 @contextmanager
@@ -84,14 +187,20 @@ def _faults_noted(claim: Claim) -> Iterator[None]:
 
 
 def think(
-    state: State, party: Party, spec: AgentSpec, log: Sequence[LogEntry] | None = None, *, now_ms: int = 0
+    state: State,
+    party: Party,
+    spec: AgentSpec,
+    log: Sequence[LogEntry] | None = None,
+    *,
+    now_ms: int = 0,
+    words_at: Callable[[int], str] | None = None,
 ) -> tuple[Action, ...]:
     """The agent's move with its words; several where nobody takes turns and it wants them."""
     agent = spec.build()
     if isinstance(state.scenario.mechanism, EventDriven):
-        turn = turn_for(state, party, spec, log, now_ms=now_ms)
+        turn = turn_for(state, party, spec, log, now_ms=now_ms, words_at=words_at)
         return tuple(with_words(action, turn) for action in batch(agent, turn))
-    turn = turn_for(state, party, spec, log)
+    turn = turn_for(state, party, spec, log, words_at=words_at)
     return (with_words(agent.act(turn), turn),)
 
 

@@ -115,6 +115,15 @@ class RoomConsumer(AsyncWebsocketConsumer):
         thread = event["buyer"] if mine == "seller" else 1
         await self._send({"type": "typing", "thread": thread})
 
+    async def room_waiting(self, event: dict[str, Any]) -> None:
+        """The other side of a thread is an agent that cannot be asked just now."""
+        if event["role"] == self.seat.role:
+            return
+        if self.seat.role == "buyer" and event["buyer"] != _buyer_number(self.seat):
+            return
+        sentence = _("Its language model does not answer just now. It is asked again, then a plain answer is played.")
+        await self._send(wire.error("agent_waits", sentence))
+
     async def _tell_typing(self, frame: wire.Typing) -> None:
         buyer = _buyer_number(self.seat) if self.seat.role == "buyer" else frame.buyer or 1
         if not 0 < buyer <= MAX_BUYERS:  # Nobody listens there, and the channel layer carries no number of any size.

@@ -325,10 +325,7 @@ def submit_agent_action(
     """
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
-        _finish_turn(turn, owner, TurnState.DONE)
-        if not _still_due(fold.state, turn):
-            raise _Superseded
+    def moves(room: Room, fold: Fold) -> Sequence[_Move]:
         moves, state = [], fold.state
         for each in (action, *then):
             try:
@@ -340,6 +337,36 @@ def submit_agent_action(
             if state.ended:
                 break
         return moves
+
+    return _hand_in(turn, owner, moves, now)
+
+
+def submit_agent_refusal(
+    *,
+    turn: AgentTurn,
+    owner: str,
+    code: RefusalCode,
+    buyer: int = 0,
+    thought: str = "",
+    now: datetime | None = None,
+) -> TurnState:
+    """An agent's answer that was no move: logged as refused, under the conditions of `submit_agent_action`."""
+
+    def moves(room: Room, fold: Fold) -> Sequence[_Move]:
+        events, _ = rules.refuse(fold.state, turn.party, code, buyer=buyer)
+        return [_Move(events, "", thought)]
+
+    return _hand_in(turn, owner, moves, now or timezone.now())
+
+
+def _hand_in(turn: AgentTurn, owner: str, moves: Callable[[Room, Fold], Sequence["_Move"]], now: datetime) -> TurnState:
+    """Write what `owner` has for its turn, unless somebody else holds it or its moment has gone."""
+
+    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
+        _finish_turn(turn, owner, TurnState.DONE)
+        if not _still_due(fold.state, turn):
+            raise _Superseded
+        return moves(room, fold)
 
     try:
         _change(turn.room, decide, party=turn.party, now=now)
@@ -701,6 +728,25 @@ def _send(group: str, message: dict[str, object]) -> None:
         async_to_sync(layer.group_send)(group, message)
     except (RedisError, OSError) as error:
         log.warning("Nobody was nudged in %s: %s", group, error)
+
+
+def show_writing(*, room: Room, party: Party) -> None:
+    """Show that an agent is writing, to those who may know whom it writes to; kept nowhere."""
+    if (thread := _shown_in(room, party)) is not None:
+        _send(group_of(room.public_id), {"type": "room.typing", "role": role_of(party).value, "buyer": thread})
+
+
+def show_waiting(*, room: Room, party: Party) -> None:
+    """Say that an agent cannot be asked just now, to the same; kept nowhere."""
+    if (thread := _shown_in(room, party)) is not None:
+        _send(group_of(room.public_id), {"type": "room.waiting", "role": role_of(party).value, "buyer": thread})
+
+
+def _shown_in(room: Room, party: Party) -> int | None:
+    """The thread in which a sign of `party` is shown; None for a seller with several buyers, whose pace is its own."""
+    if party != SELLER:
+        return buyer_of(party)
+    return 1 if Seat.objects.filter(room=room, role=Role.BUYER.value).count() == 1 else None
 
 
 REFUSED = (IllegalAction, RoomError)

@@ -36,9 +36,12 @@ class FakeBackend:
         """The next answer."""
         with self._lock:
             self.requests.append(request)
-            answer = self._script(request) if self._script else self._next()
+            answer: Answer | None = None if self._script else self._next()
+        if self._script:
+            answer = self._script(request)
         if isinstance(answer, BackendError):
             raise answer
+        assert answer is not None
         reply = answer if isinstance(answer, ChatReply) else ChatReply(text=answer, finish_reason="stop", model="fake")
         if on_text is not None and reply.text:
             on_text(reply.text)

@@ -1,0 +1,57 @@
+"""What was asked of language models in live rooms, for staff: the one table of this package.
+
+Contract: written once per call, never shown to a player, never with a key or a header; prompts and
+replies are free text and go with the room.
+"""
+
+from django.db import models
+
+from markets.models import AgentTurn, Room
+
+
+class ModelCall(models.Model):
+    """One question to a model during an agent's turn, and what came of it."""
+
+    room = models.ForeignKey(Room, on_delete=models.CASCADE, related_name="model_calls")
+    turn = models.ForeignKey(AgentTurn, null=True, blank=True, on_delete=models.CASCADE, related_name="model_calls")
+    party = models.CharField(max_length=20)
+    agent_slug = models.CharField(max_length=100)
+    agent_version = models.CharField(max_length=40)
+    purpose = models.CharField(max_length=12)
+    """`move`, `repair` or `words`."""
+    backend = models.CharField(max_length=60)
+    asked_model = models.CharField(max_length=200)
+    model = models.CharField(max_length=200, blank=True)
+    """As the server reports it."""
+    fingerprint = models.CharField(max_length=200, blank=True)
+    prompt = models.CharField(max_length=60)
+    """Name and version of the prompt: `four_part@1`."""
+    sampling = models.TextField()
+    """JSON: temperature, top_p, longest answer, seed, and whether a grammar held it."""
+    messages = models.TextField()
+    """JSON: the prompt as it was rendered."""
+    reply = models.TextField(blank=True)
+    """The answer as it came; halves of characters spelled out."""
+    tool_calls = models.TextField(blank=True)
+    """JSON: the functions that it called."""
+    outcome = models.CharField(max_length=40)
+    """`used`, or why it was not."""
+    used = models.BooleanField()
+    detail = models.TextField(blank=True)
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost_micros = models.PositiveBigIntegerField(null=True, blank=True)
+    """Millionths of the price's currency."""
+    first_ms = models.PositiveIntegerField(null=True, blank=True)
+    total_ms = models.PositiveIntegerField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [
+            models.Index(fields=["agent_slug", "outcome"], name="model_call_outcome"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.room_id} {self.party} {self.purpose}: {self.outcome}"
