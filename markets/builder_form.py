@@ -80,7 +80,6 @@ BLANK: Mapping[str, str] = {
     "values:uniform:LO:HI:0": "0.6",
     "values:uniform:LO:HI:1": "1.2",
     "costs_kind": "lowest",
-    "told": "true",
     "seller_agent": "linear",
     "move_deadline_s": "600",
     "fill_wait_s": "120",
@@ -146,14 +145,12 @@ def typed_of(market: Market) -> Typed:
         "seller_agent": market.seller_agent,
         "move_deadline_s": str(market.move_deadline_s),
         "fill_wait_s": str(market.fill_wait_s),
-        "told": "true",
     }
     low, high = recipe.opening_bid_share or (0.25, 0.3)
     words |= {"opening_low": _plain(low), "opening_high": _plain(high)}
     words |= _spec_words("values", priors.format_spec(recipe.value_spec))
     words |= _spec_words("costs", priors.format_spec(recipe.cost_spec))
-    if _told_otherwise(market, words):
-        words |= {"told": "own", "told_text": priors.format_spec(recipe.cost_prior)}
+    words |= _told_words(market, words)
     agents = market.buyer_agents.split(",")
     return Typed(
         words=words,
@@ -168,13 +165,19 @@ def _plain(number: float) -> str:
     return text.removesuffix(".0")
 
 
-def _told_otherwise(market: Market, words: Mapping[str, str]) -> bool:
-    """Whether what is told of the cost is not its true distribution."""
+def _told_words(market: Market, words: Mapping[str, str]) -> dict[str, str]:
+    """What is told of values and cost, where that is not how they are drawn."""
     try:
-        truth = setup.new_market(spec_of(Typed(words=words)))
+        truth = decode_recipe(setup.new_market(spec_of(Typed(words=words))).recipe)
     except (FormError, setup.SetupError, SpecError, RecipeError):
-        return False  # The form will say what is not allowed any more.
-    return decode_recipe(truth.recipe).cost_prior != decode_recipe(market.recipe).cost_prior
+        return {}  # The form will say what is not allowed any more.
+    recipe = decode_recipe(market.recipe)
+    told = {}
+    if recipe.public_values != truth.public_values:
+        told["told_values"] = priors.format_spec(recipe.public_values)
+    if recipe.cost_prior != truth.cost_prior:
+        told["told_costs"] = priors.format_spec(recipe.cost_prior)
+    return told
 
 
 def _spec_words(side: Side, text: str) -> dict[str, str]:
@@ -231,7 +234,8 @@ def spec_of(typed: Typed, *, slug: str = "") -> MarketSpec:
         buyers=_whole(typed, "buyers", errors),
         values=_spec_text(typed, "values", errors),
         cost=_spec_text(typed, "costs", errors),
-        cost_told=_told(typed, errors),
+        values_told=_told(typed, "told_values", errors),
+        cost_told=_told(typed, "told_costs", errors),
         rho=_share(typed, "rho", errors),
         unit="money" if money else "list",
         currency=currency,
@@ -312,14 +316,13 @@ def written(typed: Typed, side: Side) -> str:
     return text
 
 
-def _told(typed: Typed, errors: dict[str, str]) -> str:
-    if typed["told"] != "own":
-        return ""
-    text = typed["told_text"].strip()
+def _told(typed: Typed, name: str, errors: dict[str, str]) -> str:
+    text = typed[name].strip()
     try:
-        priors.parse_value_spec(text)
+        if text:
+            priors.parse_value_spec(text)
     except SpecError as error:
-        errors["told_text"] = str(error)
+        errors[name] = str(error)
     return text
 
 

@@ -104,7 +104,8 @@ def facts(market: Market) -> tuple[Fact, ...]:
         (_("Buyers"), str(recipe.buyers)),
         (_("Buyers' values"), spec_text(recipe.value_spec)),
         (_("Seller's cost"), spec_text(recipe.cost_spec)),
-        (_("Told about the cost"), told_text(recipe)),
+        (_("Told about the values"), priors_text.describe(recipe.public_values, recipe)),
+        (_("Told about the cost"), priors_text.describe(recipe.cost_prior, recipe)),
         (_("Values and costs are"), _("amounts of money") if recipe.unit_is_money else _("shares of the list price")),
         (_("Correlation"), f"{recipe.rho:g}"),
         (_("Draws"), "" if isinstance(recipe.gains, UnsetType) else gains_text(recipe.gains)),
@@ -155,11 +156,6 @@ def gains_text(gains: Gains) -> str:
 def spec_text(spec: Any) -> str:
     """A spec as it is written in a form or on the command line."""
     return priors.format_spec(spec)
-
-
-def told_text(recipe: Recipe) -> str:
-    """What everybody is told about the cost."""
-    return priors_text.describe(recipe.cost_prior, recipe)
 
 
 def price_range_text(market: Market, currency: str) -> str:

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.db import transaction
 from django.db.models import CharField
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from markets import recipe_text, services
 from markets.engine import priors, scenarios, splits
@@ -89,8 +89,11 @@ class MarketSpec:
     """Whether an agent's unreadable message ends a negotiation of two; None: in alternating rounds."""
     events: int | None = None
     """Cap on the events of an event-driven market."""
+    values_told: str = ""
+    """What everybody is told about the values, as a value spec that reaches over all that is drawn; empty tells how
+    they are drawn."""
     cost_told: str = ""
-    """What everybody is told about the cost, as a value spec; empty tells its true distribution."""
+    """What everybody is told about the cost, likewise."""
     seller_agent: str = "linear"
     buyer_agents: str = "linear"
     move_deadline_s: int = 600
@@ -261,8 +264,14 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
             "Values can follow a product's own prices only where there is a catalogue; name one with "
             "--catalogue, or give values such as uniform:0:100."
         )
+    value_prior: priors.ValueSpec | UnsetType = UNSET
+    if follows_prices:
+        value_prior = _catalogue_prior(value_spec, pool, unit_is_money=unit_is_money)
+    if spec.values_told:
+        truth = value_spec if isinstance(value_prior, UnsetType) else value_prior
+        value_prior = _told(spec.values_told, rule=value_spec, truth=truth, what="values")
     if spec.cost_told:
-        cost_prior = priors.parse_value_spec(spec.cost_told)
+        cost_prior = _told(spec.cost_told, rule=cost_spec, truth=cost_prior, what="cost")
     return Recipe(
         family=family,
         mechanism=mechanism,
@@ -272,7 +281,7 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         value_spec=value_spec,
         cost_spec=cost_spec,
         cost_prior=cost_prior,
-        value_prior=_catalogue_prior(value_spec, pool, unit_is_money=unit_is_money) if follows_prices else UNSET,
+        value_prior=value_prior,
         gains=_one_of(Gains, spec.gains, what="gains") if spec.gains else UNSET,
         split=_one_of(Split, spec.split, what="split") if spec.split else UNSET,
         rho=spec.rho,
@@ -282,6 +291,17 @@ def make_recipe(spec: MarketSpec, *, pool: list[Product]) -> Recipe:
         malformed_ends=not isinstance(mechanism, EventDriven) if spec.malformed_ends is None else spec.malformed_ends,
         opening_bid_share=spec.opening_bids,
     )
+
+
+def _told(text: str, *, rule: object, truth: Any, what: str) -> priors.ValueSpec:
+    """What everybody is told instead of the truth: less, never what cannot be. Raises `SetupError` or `SpecError`."""
+    told = priors.parse_value_spec(text)
+    if isinstance(rule, priors.RangeSpec | priors.LowestRangeSpec):
+        raise SetupError(f"The range of a product's own prices is told with the product; the {what} cannot hide it.")
+    if priors.low(told) > priors.low(truth) or priors.high(told) < priors.high(truth):
+        drawn = f"{priors.low(truth):g} to {priors.high(truth):g}"
+        raise SetupError(f"What is told of the {what} must reach over everything that is drawn, {drawn}.")
+    return told
 
 
 def _mechanism(spec: MarketSpec, family: Family) -> Mechanism:

@@ -42,8 +42,11 @@ def _charts(number: int, _language: str) -> tuple[Chart, ...]:
 
 
 def in_public(recipe: Recipe) -> Recipe:
-    """The recipe as everybody knows it: costs come from their public prior."""
-    return msgspec.structs.replace(recipe, cost_spec=recipe.cost_prior)
+    """The recipe as everybody knows it: values and costs come from their public priors, and nobody is told what is
+    drawn again."""
+    return msgspec.structs.replace(
+        recipe, value_spec=recipe.public_values, cost_spec=recipe.cost_prior, gains=msgspec.UNSET
+    )
 
 
 def gains(scenarios: Sequence[Scenario], recipe: Recipe) -> Chart:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from markets import services, setup
-from markets.engine.priors import EmpiricalSpec, LowestSpec, SpecError
+from markets.engine.priors import EmpiricalSpec, LowestSpec, SpecError, UniformSpec
 from markets.engine.scenarios import Alternating, RecipeError, SellerTurns, decode_recipe
 from markets.importers import ProductRow
 from markets.models import Market, Product
@@ -59,6 +59,23 @@ def test_what_is_public_of_looked_up_costs_is_their_distribution(shop):
     assert list(quantiles) == sorted(quantiles)
 
 
+def test_what_is_told_may_be_vaguer_than_what_is_drawn(shop):
+    spec = MarketSpec(
+        slug="m",
+        family="bilateral",
+        catalogue=shop,
+        values="uniform:0.9:1",
+        values_told="uniform:0.5:2",
+        cost_told="uniform:0:1",
+    )
+    market = setup.create_market(spec)
+    for seed in range(20):
+        scenario = services.draw_scenario(market, seed)
+        assert 9_000 <= scenario.buyer_values_cents[0][0] <= 10_000
+        assert scenario.prior.value_spec == UniformSpec(low=0.5, high=2)
+        assert scenario.prior.cost_spec == UniformSpec(low=0, high=1)
+
+
 def test_a_scenarios_cost_is_the_lowest_price_of_its_product(shop):
     market = setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop))
     for seed in range(5):
@@ -100,6 +117,11 @@ def test_a_market_draws_from_its_range_of_list_prices_alone(shop):
         ({"currency": "XYZ"}, "currency must be one of"),
         ({"opening_bids": (0.5, 0.2)}, "low to high"),
         ({"cost_told": "nonsense"}, "is not a value spec"),
+        ({"cost_told": "uniform:0.5:0.7"}, "told of the cost must reach over everything that is drawn, 0.4 to 0.6"),
+        ({"values_told": "uniform:0.7:2"}, "told of the values must reach over everything that is drawn, 0.6 to 1.2"),
+        ({"values": "lognormal:1:0.2", "values_told": "uniform:0:9"}, "told of the values must reach over"),
+        ({"values": "range:0.4:0.1", "values_told": "uniform:0:9"}, "told with the product"),
+        ({"cost": "lowest:0.6:0.9", "cost_told": "uniform:0:9"}, "told with the product"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -42,7 +42,6 @@ FIELDS = {
     "currency": "USD",
     "seller_agent": "linear",
     "buyer_agent": "linear",
-    "told": "true",
     "listed": "on",
     "malformed_ends": "on",
     "openings": "on",
@@ -284,8 +283,8 @@ def test_a_market_with_everything_set_is_saved_as_it_was_typed(client):
         "regulated": ["seller", "buyer"],
         "seller_agent": "greedy",
         "buyer_agent": ["linear", "conceder", "linear", "conceder"],
-        "told": "own",
-        "told_text": "uniform:0:1",
+        "told_values": "lognormal:1:0.5",
+        "told_costs": "uniform:0:1",
     }
     del fields["listed"]
     response = client.post("/builder/new/", fields)
@@ -297,6 +296,7 @@ def test_a_market_with_everything_set_is_saved_as_it_was_typed(client):
     assert (recipe["buyers"], recipe["products"], recipe["stock"], recipe["rho"]) == (4, 2, 2, 0.5)
     assert recipe["regulated"] == ["seller", "buyer"]
     assert recipe["cost_prior"] == {"type": "uniform", "low": 0.0, "high": 1.0}
+    assert recipe["value_prior"] == {"type": "lognormal", "median": 1.0, "sigma": 0.5}
     assert {product.category for product in services.market_pool(made)} == {"cameras"}
     assert "My fair" not in browser().get("/markets/").content.decode()
 
