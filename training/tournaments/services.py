@@ -7,7 +7,8 @@ command's own processes, or both.
 
 A name belongs to one tournament for ever. Opening it again with the same agents, market, scenarios and
 seed takes it up where it stopped, a cancelled or failed one too: the games that were stored stay, since
-they would come out the same. With anything else it is refused.
+they would come out the same. With anything else it is refused. It keeps the versions of market and
+agents that it was opened with (`changes_since`); games of two versions of an agent are never mixed.
 """
 
 import gc
@@ -17,7 +18,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,7 +29,8 @@ from django.utils import timezone
 
 from agents import registry
 from agents.base import AgentSpec
-from markets import episodes
+from agents.registry import UnknownAgent
+from markets import episodes, selectors
 from markets import services as market_services
 from markets.engine.protocol import SELLER, buyer_party
 from markets.engine.scenarios import ProductFacts, Recipe, decode_recipe
@@ -121,15 +123,16 @@ def open_tournament(
 
 
 def _check_same(known: Tournament, *, market: Market, agents: Sequence[AgentSpec], scenarios: int, seed: int) -> None:
-    asked: dict[str, object] = {
-        "market": f"{market.slug} version {market.version}",
-        "agents": ", ".join(sorted(f"{spec.slug} version {spec.version}" for spec in agents)),
+    """Raise `TournamentError` unless this is what the tournament was asked to be; versions are `changes_since`."""
+    asked = {
+        "market": market.slug,
+        "agents": ", ".join(sorted(spec.slug for spec in agents)),
         "scenarios": scenarios,
         "seed": seed,
     }
-    there: dict[str, object] = {
-        "market": f"{known.market.slug} version {known.market.version}",
-        "agents": ", ".join(sorted(f"{slug} version {version}" for slug, version in results.agents_of(known))),
+    there = {
+        "market": known.market.slug,
+        "agents": ", ".join(sorted(slug for slug, _version in results.agents_of(known))),
         "scenarios": known.scenarios,
         "seed": known.seed,
     }
@@ -139,6 +142,23 @@ def _check_same(known: Tournament, *, market: Market, agents: Sequence[AgentSpec
                 f"There is already a tournament {known.name!r} with other {what} ({value}, not {asked[what]}); "
                 "choose another name."
             )
+
+
+def changes_since(tournament: Tournament) -> list[str]:
+    """What has become of the tournament's market and agents since it was opened, in words."""
+    current = selectors.market(tournament.market.slug)
+    changed = []
+    if current is not None and current.version != tournament.market.version:
+        changed.append(
+            f"{current.slug!r} is now version {current.version}; this tournament is held in version "
+            f"{tournament.market.version}."
+        )
+    for slug, version in results.agents_of(tournament):
+        with suppress(UnknownAgent):
+            now = registry.get(slug).version
+            if now != version:
+                changed.append(f"{slug!r} is now version {now}; this tournament is that of version {version}.")
+    return changed
 
 
 def reopen(tournament: Tournament) -> bool:

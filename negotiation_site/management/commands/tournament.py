@@ -62,6 +62,8 @@ class Command(ContractCommand):
             scenarios=options["scenarios"],
             seed=options["seed"],
         )
+        for sentence in () if made else services.changes_since(tournament):
+            self.note(f"{tournament.name}: {sentence}")
         if not made and not results.finished(tournament):
             so_far = results.progress(tournament)
             self.note(f"{tournament.name}: taken up at {so_far.done:,} of {so_far.total:,} negotiations")

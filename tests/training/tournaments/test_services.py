@@ -227,6 +227,19 @@ def test_an_agent_that_has_changed_since_is_not_mixed_in(monkeypatch) -> None:
         services.cast_of(tournament)
 
 
+def test_a_finished_tournament_stays_what_it_was_when_its_market_or_agents_move_on(monkeypatch) -> None:
+    tournament = play(opened(scenarios=2))
+    assert services.changes_since(tournament) == []
+    newer = Market.objects.get(pk=tournament.market_id)
+    newer.pk, newer.version = None, 2
+    newer.save()
+    again, made = services.open_tournament(
+        name="cup", market=newer, agents=[registry.get("linear"), registry.get("conceder")], scenarios=2, seed=3
+    )
+    assert (again.pk, made, again.market.version) == (tournament.pk, False, 1)
+    assert services.changes_since(again) == ["'money' is now version 2; this tournament is held in version 1."]
+
+
 def test_sellers_and_buyers_of_a_market_with_several_buyers_fill_its_seats() -> None:
     there = market(slug="three", family="multi_buyer", buyers=3, cost="constant:0")
     specs = [registry.get(slug) for slug in ("one-pass", "linear", "threshold")]
