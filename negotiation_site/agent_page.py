@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
-from agents import registry
+from agents import model_log, registry
 from agents.base import AgentSpec
 from markets import market_page
 from markets.engine.money import format_amount
@@ -148,6 +148,14 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
     ]
     if spec.source:
         facts.append((_("Where it comes from"), spec.source))
+    if spec.asks_models:
+        usage = model_log.usage_of_agent(spec.slug)
+        if usage.valid_rate is not None:
+            read = _("%(share)s of %(calls)s in live rooms") % {
+                "share": f"{usage.valid_rate:.0%}",
+                "calls": count(usage.calls - usage.not_answered),
+            }
+            facts.append((_("Answers of the model that were used"), read))
     return tuple(facts)
 
 
@@ -408,7 +416,7 @@ def _tiers(known: dict[int, Line]) -> Chart | None:
     return dashboards.plot(
         "agent-tiers",
         title=_("Does it do as well with dear things?"),
-        caption=_("Share of the surplus by price tier"),
+        caption=_("Share of the surplus by fifth of the own value"),
         note=_("Fifths of its own seats by its private value, the cost as seller and the value as buyer."),
         traces=[
             dashboards.line(

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
 
+from agents.views import model_calls
 from negotiation_site import agent_page, builder_pages, health, tournament_pages, training_pages, transcripts, views
 from negotiation_site.leaderboard import pages as leaderboard
 
@@ -15,6 +16,7 @@ urlpatterns = [
     path("markets/<slug:slug>/", views.market, name="market"),
     path("markets/<slug:slug>/play/", views.play, name="play"),
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
+    path("rooms/<slug:public_id>/model-calls/", model_calls, name="model-calls"),
     path("agents/", views.agents, name="agents"),
     path("agents/<slug:slug>/", agent_page.agent_page, name="agent"),
     path("leaderboard/", leaderboard.agents_page, name="leaderboard"),
