@@ -25,7 +25,8 @@ def agents_for(market: Market, *, host: Role, opponent: str = "") -> dict[Party,
     """An agent for every seat but the host's.
 
     `opponent` is the slug chosen for the other side, empty for the market's own. Other buyers of a
-    market with several are the market's own in any case. Raises `RoomError`.
+    market with several are the market's own in any case. Where a language model is there to speak, the
+    market's own agents opposite speak with it and make the moves they always make. Raises `RoomError`.
     """
     recipe = decode_recipe(market.recipe)
     if opponent:
@@ -33,13 +34,13 @@ def agents_for(market: Market, *, host: Role, opponent: str = "") -> dict[Party,
     buyers = market.buyer_agents.split(",")
     chosen: dict[Party, AgentName] = {}
     if host is Role.BUYER:
-        chosen[SELLER] = agent_name(opponent or market.seller_agent)
+        chosen[SELLER] = agent_name(opponent or registry.narrated(market.seller_agent))
     for buyer in range(1, recipe.buyers + 1):
         if host is Role.BUYER and buyer == 1:
             continue
         slug = buyers[(buyer - 1) % len(buyers)]
-        if host is Role.SELLER and opponent:
-            slug = opponent
+        if host is Role.SELLER:
+            slug = opponent or registry.narrated(slug)
         chosen[buyer_party(buyer)] = agent_name(slug)
     return chosen
 

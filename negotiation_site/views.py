@@ -124,12 +124,14 @@ def _seat_choices(market: Market) -> tuple[presentation.SeatChoice, ...]:
             selected=role is Role.BUYER,
             opponents=(
                 *_own_mix(market, role, several=several),
+                *_narrated(own[role.other], role, several=several),
                 *(
                     presentation.OpponentChoice(
                         value=spec.slug,
                         name=spec.title,
                         description=spec.summary,
-                        selected=spec.slug == own[role.other] and not (several and role is Role.SELLER),
+                        selected=spec.slug == registry.narrated(own[role.other])
+                        and not (several and role is Role.SELLER),
                     )
                     for spec in seating.opponents(role=role.other, family=family)
                 ),
@@ -154,6 +156,15 @@ def _own_mix(market: Market, role: Role, *, several: bool) -> tuple[presentation
             selected=True,
         ),
     )
+
+
+def _narrated(slug: str, role: Role, *, several: bool) -> tuple[presentation.OpponentChoice, ...]:
+    """The market's own agent with the words of a language model, where one is there to speak."""
+    voiced = registry.narrated(slug)
+    if voiced == slug or (several and role is Role.SELLER):
+        return ()
+    spec = registry.get(voiced)
+    return (presentation.OpponentChoice(value=spec.slug, name=spec.title, description=spec.summary, selected=True),)
 
 
 @require_POST

@@ -97,9 +97,10 @@ class RunningLab:
 
 
 def lab_environment(var: Path) -> dict[str, str]:
-    """This process's environment without what tests or a running site have put in it."""
+    """This process's environment without what tests or a running site have put in it, and without a language model."""
     foreign = ("DJANGO_SETTINGS_MODULE", "REDIS_URL", "DATABASE_URL", "PARLEY_ROLE", "PORT", "SECRET_KEY", "MAKELEVEL")
-    return {name: value for name, value in os.environ.items() if name not in foreign} | {"PARLEY_VAR": str(var)}
+    kept = {name: value for name, value in os.environ.items() if name not in foreign}
+    return kept | {"PARLEY_VAR": str(var), "PARLEY_INFERENCE": "off"}
 
 
 def wait_for(condition: Callable[[], bool], *, what: str, log: Path | None = None, seconds: float = PATIENCE_S) -> None:

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 
-CHILDREN = {"valkey", "inference", "web", "worker", "clock", "trainer"}
+CHILDREN = {"valkey", "web", "worker", "clock", "trainer"}
 
 
 def processes_of(var: Path) -> list[int]:
@@ -63,7 +63,7 @@ def var(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     """One running lab for the tests that leave it whole."""
-    running = RunningLab(var=tmp_path_factory.mktemp("lab") / "var")
+    running = RunningLab(var=tmp_path_factory.mktemp("lab") / "var", environment={"PARLEY_INFERENCE": "on"})
     yield running
     assert running.stop() == 0
 
@@ -132,7 +132,7 @@ def test_the_lab_stops_when_whoever_started_it_is_killed(var: Path, tmp_path: Pa
 @pytest.mark.parametrize("name", ["web", "worker", "clock", "valkey", "inference"])
 def test_a_killed_process_comes_back(lab: RunningLab, name: str) -> None:
     lab.restart(name)
-    assert set(lab.state()["children"]) == CHILDREN
+    assert set(lab.state()["children"]) == CHILDREN | {"inference"}
 
 
 def test_visitors_wait_while_the_web_process_is_started_again(lab: RunningLab) -> None:

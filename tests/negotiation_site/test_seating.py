@@ -1,8 +1,11 @@
 """Who sits opposite: agents that know how to play the seat, and never one that has seen the cards."""
 
+from collections.abc import Iterator
+
 import pytest
 
-from agents import registry
+from agents import backends, registry
+from agents.backends import BackendConfig
 from agents.base import Kind
 from markets.engine.protocol import SELLER, Role
 from markets.engine.scenarios import Family
@@ -82,3 +85,44 @@ def test_a_market_cannot_be_given_agents_that_do_not_exist():
 def test_a_market_cannot_seat_a_policy_that_has_seen_the_cards(changes):
     with pytest.raises(SetupError, match="knows both values"):
         seating.check_spec_agents(MarketSpec(slug="x", family="bilateral", **changes))
+
+
+@pytest.fixture
+def embedded_model() -> Iterator[None]:
+    """A back end that stands for the embedded model."""
+    before = backends.configured()
+    backends.configure({"embedded": BackendConfig(name="embedded", url="http://127.0.0.1:9/v1", model="tiny")})
+    yield
+    backends.configure({config.name: config for config in before})
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("embedded_model")
+def test_where_a_model_is_there_to_speak_a_markets_own_agents_opposite_speak_with_it():
+    market = rooms.market("multi_buyer", slug="three", seller_agent="one-pass", buyer_agents="linear,conceder,boulware")
+    as_buyer = seating.agents_for(market, host=Role.BUYER)
+    assert {party: agent.slug for party, agent in as_buyer.items()} == {
+        SELLER: "narrator-one-pass",
+        "buyer-2": "conceder",  # Nobody hears what another buyer says.
+        "buyer-3": "boulware",
+    }
+    as_seller = seating.agents_for(market, host=Role.SELLER)
+    assert [agent.slug for agent in as_seller.values()] == ["narrator-linear", "narrator-conceder", "narrator-boulware"]
+    assert seating.agents_for(market, host=Role.SELLER, opponent="linear")["buyer-1"].slug == "linear"
+
+
+@pytest.mark.usefixtures("embedded_model")
+def test_a_narrator_is_labelled_and_a_small_model_that_decides_is_called_weak():
+    narrator, weak = registry.get("narrator-boulware"), registry.get("embedded-model")
+    assert (narrator.kind, weak.kind) == (Kind.NARRATOR, Kind.MODEL)
+    assert "A language model puts its moves into words." in narrator.summary
+    assert weak.summary.startswith("Weak")
+    assert weak.remark == "weak"
+
+
+def test_a_narrator_that_a_record_names_is_known_even_without_its_model():
+    assert registry.get("narrator-linear").kind is Kind.NARRATOR
+    with pytest.raises(registry.UnknownAgent):
+        registry.get("narrator-oracle")
+    with pytest.raises(registry.UnknownAgent):
+        registry.get("narrator-narrator")
