@@ -188,7 +188,7 @@ def tiers(board: Board, names: Sequence[Name], *, currency: str) -> Chart | None
     return dashboards.plot(
         "board-tiers",
         title=_("Do dear things go better than cheap ones?"),
-        caption=_("Share of the surplus by price tier"),
+        caption=_("Share of the surplus by fifth of the own value"),
         note=_(
             "Fifths of all seats by their own private value, the seller's cost or the buyer's value. Spread is the "
             "best fifth less the worst. The first %(few)d agents are drawn; the table has all."

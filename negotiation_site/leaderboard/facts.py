@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 Array: TypeAlias = NDArray[Any]
 
-FORMAT = 1
+FORMAT = 2
 """Changes with the columns: a file of another format is not read."""
 CHUNK = 4_000
 """Episodes read at a time."""
@@ -62,15 +62,15 @@ _DTYPES: dict[str, str] = {
     "agent": "i2",
     "opponent": "i2",
     "participant": "i8",
-    "welfare": "f8",
-    "first_best": "f8",
-    "surplus": "f8",
+    "welfare": "f4",
+    "first_best": "f4",
+    "surplus": "f4",
     "share": "f4",
-    "joint": "f8",
-    "own_value": "f8",
-    "other_value": "f8",
-    "list_price": "f8",
-    "price": "f8",
+    "joint": "f4",
+    "own_value": "f4",
+    "other_value": "f4",
+    "list_price": "f4",
+    "price": "f4",
     "deals": "i2",
     "messages": "i4",
     "offers": "i4",
@@ -87,7 +87,7 @@ _DTYPES: dict[str, str] = {
     "top_deals": "i2",
     "matched": "f4",
     "best_pairs": "f4",
-    "random_welfare": "f8",
+    "random_welfare": "f4",
     "broken": "i4",
     "steps": "i1",
 }
@@ -96,7 +96,7 @@ _WIDE = {"violations": ("i2", len(VIOLATIONS)), "path": ("f4", MAX_PATH)}
 
 @dataclass(frozen=True)
 class Facts:
-    """One row a seat. Undefined numbers are nan; amounts are cents."""
+    """One row a seat. Undefined numbers are nan; amounts are cents, to seven digits."""
 
     columns: Mapping[str, Array]
     agents: tuple[tuple[str, str], ...] = ()

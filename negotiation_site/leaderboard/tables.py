@@ -35,7 +35,6 @@ TIERS = 5
 BASE, POINTS = 1000.0, 400.0
 _EQUAL = 1e-6
 _TIE = 0.5
-_BLOCK = 2_000_000
 
 
 class Estimate(NamedTuple):
@@ -524,14 +523,12 @@ def _equal_terms(lines: list[Line], sample: Sample, rows: Rows) -> tuple[int, in
     tables = _tables(sample, rows)
     if not len(tables.sizes):
         return 0, 0, 0
-    duels = _duels(tables)
     agents = sample.columns
+    duels = _duels(tables)
     wins, met = np.zeros((agents, agents)), np.zeros((agents, agents))
-    for agent, won, _cluster in duels:
-        pair = (agent[:, :, None] * agents + agent[:, None, :]).ravel()
-        size = agent.shape[1]
-        wins += np.bincount(pair, weights=won.ravel(), minlength=agents * agents).reshape(agents, agents)
-        met += np.bincount(pair, minlength=agents * agents).reshape(agents, agents) / size
+    for each in duels:
+        wins[np.ix_(each.agents, each.agents)] += each.wins
+        met[np.ix_(each.agents, each.agents)] += len(each.entry) / len(each.agents)
     count = np.bincount(tables.agent, minlength=agents)
     together = _together(met > 0, count)
     effects, drawn = _effects(tables, sample, met)
@@ -615,24 +612,21 @@ def _information(met: Array, chance: Array) -> Array:
     return np.diag(each.sum(axis=1)) - each
 
 
-def _bradley_terry(
-    duels: list[tuple[Array, Array, Array]], sample: Sample, wins: Array, together: Array
-) -> tuple[Array, Array]:
+def _bradley_terry(duels: "list[_Duels]", sample: Sample, wins: Array, together: Array) -> tuple[Array, Array]:
     """Points and their draws; those of agents apart from the rest mean nothing."""
     agents = sample.columns
     wins = wins + _TIE * ((wins + wins.T) > 0)
     strength = bradley_terry(wins)
     met = wins + wins.T
     chance = 1 / (1 + np.exp(strength[None, :] - strength[:, None]))
-    scores = np.zeros(sample.clusters * agents)
-    for agent, won, cluster in duels:
-        own = np.arange(agent.shape[1])
-        surprise = won - chance[agent[:, :, None], agent[:, None, :]]
-        surprise[:, own, own] = 0
-        scores += np.bincount(
-            (cluster[:, None] * agents + agent).ravel(), weights=surprise.sum(axis=2).ravel(), minlength=len(scores)
-        )
-    steps = (weights(sample.clusters) - 1) @ scores.reshape(-1, agents).astype("f4")
+    scores = np.zeros((sample.clusters, agents))
+    for each in duels:
+        expected = chance[np.ix_(each.agents, each.agents)].sum(axis=1) - 0.5  # Nobody meets itself.
+        for place, agent in enumerate(each.agents.tolist()):
+            scores[:, agent] += np.bincount(
+                each.cluster, weights=each.won[:, place] - expected[place], minlength=sample.clusters
+            )
+    steps = (weights(sample.clusters) - 1) @ scores.astype("f4")
     drawn = strength + steps @ _inverse(_information(met, chance))
     scale = POINTS / np.log(10)
     points = BASE + scale * (strength - strength[together].mean())
@@ -644,19 +638,42 @@ def _inverse(matrix: Array) -> Array:
     return np.linalg.pinv(matrix, rcond=1e-9, hermitian=True)
 
 
-def _duels(tables: _Tables) -> list[tuple[Array, Array, Array]]:
-    """Per size of table: (tables, k) agents, (tables, k, k) wins of the first over the second, (tables,) clusters."""
-    found = []
+@dataclass(frozen=True)
+class _Duels:
+    """All tables at which the same agents sat."""
+
+    agents: Array
+    entry: Array
+    """(tables, agents) places of their entries."""
+    cluster: Array
+    won: Array
+    """(tables, agents) how many of the others each one beat there, ties half."""
+    wins: Array
+    """(agents, agents) tables at which the first beat the second."""
+
+
+def _duels(tables: _Tables) -> list[_Duels]:
     starts = np.concatenate([[0], np.cumsum(tables.sizes)[:-1]])
-    for size in np.unique(tables.sizes).tolist():
-        begin = starts[tables.sizes == size]
-        step = max(1, _BLOCK // (size * size))
-        for at in range(0, len(begin), step):
-            entry = begin[at : at + step, None] + np.arange(size)
-            gap = tables.share[entry][:, :, None] - tables.share[entry][:, None, :]
-            won = (gap > _EQUAL) + 0.5 * (np.abs(gap) <= _EQUAL)
-            won[:, np.arange(size), np.arange(size)] = 0
-            found.append((tables.agent[entry], won, tables.cluster[entry[:, 0]]))
+    marks = np.random.default_rng(0).integers(1, 2**62, int(tables.agent.max()) + 1)
+    company = np.add.reduceat(marks[tables.agent], starts)  # Equal for the same agents, and for no others.
+    found = []
+    order = np.argsort(company, kind="stable")
+    ends = np.flatnonzero(np.diff(company[order])) + 1
+    for group in np.split(order, ends):
+        size = int(tables.sizes[group[0]])
+        entry = starts[group][:, None] + np.arange(size)
+        share = tables.share[entry].astype("f4").T.copy()
+        won, wins = np.zeros(share.shape, "f4"), np.zeros((size, size))
+        for one in range(size):
+            for other in range(one + 1, size):
+                gap = share[one] - share[other]
+                better, worse = gap > _EQUAL, gap < -_EQUAL
+                points = 0.5 + 0.5 * (better.astype("f4") - worse)
+                won[one] += points
+                won[other] += 1 - points
+                wins[one, other] = points.sum(dtype="f8")
+                wins[other, one] = len(gap) - wins[one, other]
+        found.append(_Duels(tables.agent[entry[0]], entry, tables.cluster[entry[:, 0]], won.T, wins))
     return found
 
 
