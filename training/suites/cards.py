@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from markets.engine import priors
 from markets.engine.protocol import Role, encode
-from markets.engine.scenarios import Family, Recipe, Scenario
+from markets.engine.scenarios import Alternating, EventDriven, Family, Mechanism, Recipe, Scenario, SellerTurns
 
 FOLDER = Path(__file__).parent
 NAMES = ("p1", "p2", "p3")
@@ -107,24 +108,40 @@ def write(changed: Card) -> None:
 
 
 def scenarios_sha256(scenarios: Iterable[Scenario]) -> str:
-    """Hash of who may trade what at which values under which rules; words about products are left out."""
+    """Hash of who may trade what at which values under which rules; words about products are left out.
+
+    Written field by field, so that a field that is added to a scenario later changes no hash.
+    """
     digest = hashlib.sha256()
     for scenario in scenarios:
         digest.update(
             encode(
                 (
                     scenario.family,
-                    scenario.mechanism,
+                    _rules(scenario.mechanism),
                     scenario.currency,
                     [(product.sku, product.list_price_cents, product.stock) for product in scenario.products],
                     scenario.seller_values_cents,
                     scenario.buyer_values_cents,
                     [(bid.buyer, bid.product, bid.price_cents) for bid in scenario.opening_bids],
                     scenario.regulated,
-                    scenario.prior,
+                    priors.format_spec(scenario.prior.value_spec),
+                    priors.format_spec(scenario.prior.cost_spec),
+                    scenario.prior.rho,
+                    scenario.prior.scales_cents,
                     str(scenario.seed),
                 )
             )
         )
         digest.update(b"\n")
     return digest.hexdigest()
+
+
+def _rules(mechanism: Mechanism) -> tuple[object, ...]:
+    match mechanism:
+        case Alternating():
+            return "alternating", mechanism.rounds, mechanism.opener
+        case SellerTurns():
+            return "seller_turns", mechanism.turns
+        case EventDriven():
+            return "event_driven", mechanism.rounds, mechanism.events, mechanism.opener, mechanism.latency_ms

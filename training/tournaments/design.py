@@ -19,7 +19,7 @@ from markets.engine.scenarios import Family
 
 SMALLEST = 2
 """Agents that make a tournament."""
-LARGEST = 2_000_000
+LARGEST = 250_000
 """Most games of one tournament."""
 MOST_AGENTS = 100
 SEED_BITS = 63

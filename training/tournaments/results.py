@@ -74,20 +74,22 @@ def load(tournament: Tournament) -> Played:
     shape = (tournament.scenarios, len(pairs))
     columns: dict[str, Any] = {name: np.zeros(shape, dtype=np.int64) for name in _COLUMNS}
     seen = np.zeros(shape, dtype=bool)
-    records: list[tuple[str, str, int, str]] = []
+    records = np.zeros(shape, dtype="S64")
     rows = tournament.games.order_by().values_list(
         "pair", "scenario", "episode__record_sha256", *(f"episode__{name}" for name in _COLUMNS)
     )
     for pair, scenario, record, *values in rows.iterator(chunk_size=5000):
         seen[scenario, pair] = True
-        records.append((*pairs[pair], scenario, record))
+        records[scenario, pair] = record
         for name, value in zip(_COLUMNS, values, strict=True):
             columns[name][scenario, pair] = value
     if not seen.all():
         raise ValueError(f"{tournament.name!r} lacks {int((~seen).sum())} of its games.")
     digest = hashlib.sha256()
-    for seller, buyer, scenario, record in sorted(records):
-        digest.update(f"{seller}\t{buyer}\t{scenario}\t{record}\n".encode())
+    for column in sorted(range(len(pairs)), key=pairs.__getitem__):
+        seller, buyer = pairs[column]
+        for scenario, record in enumerate(records[:, column].tolist()):
+            digest.update(f"{seller}\t{buyer}\t{scenario}\t{record.decode()}\n".encode())
     games = Games(
         pairs=pairs,
         first_best=columns["first_best_cents"][:, 0],

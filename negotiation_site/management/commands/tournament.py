@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from django.core.management import CommandParser
+from django.core.management import CommandError, CommandParser
 
 from agents import registry
 from markets.setup import SetupError, check_slug
@@ -46,7 +46,10 @@ class Command(ContractCommand):
             if tournament.status in services.OPEN:
                 tasks.announce(tournament)
         elif not results.finished(tournament):
-            self._play(services.cast_of(tournament), workers=options["workers"])
+            try:
+                self._play(services.cast_of(tournament), workers=options["workers"])
+            except KeyboardInterrupt:
+                raise CommandError("Stopped. The same command goes on from here.", returncode=130) from None
         return results.document(services.known_tournament(tournament.name))
 
     def _opened(self, options: dict[str, Any]) -> Tournament:
