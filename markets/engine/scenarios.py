@@ -171,15 +171,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ScenarioError(f"A {self.family.value} scenario has one product, not {products}.")
         if self.family is Family.BILATERAL and buyers > 1:
             raise ScenarioError(f"A bilateral scenario has one buyer, not {buyers}.")
-        for what, values in (
-            ("costs", self.seller_values_cents),
-            ("scales", self.prior.scales_cents),
-            *(("values of a buyer", own) for own in self.buyer_values_cents),
-        ):
-            if len(values) != products:
-                raise ScenarioError(f"There are {products} products and {len(values)} {what}.")
-            if min(values) < 0 or max(values) > MAX_PRICE_CENTS:
-                raise ScenarioError(f"The {what} must be 0 to {MAX_PRICE_CENTS} cents, not {values!r}.")
+        rows = (self.seller_values_cents, self.prior.scales_cents, *self.buyer_values_cents)
+        amounts = [amount for row in rows for amount in row]
+        if set(map(len, rows)) != {products} or min(amounts) < 0 or max(amounts) > MAX_PRICE_CENTS:
+            self._check_amounts()
         if min(self.prior.scales_cents) < 1:
             raise ScenarioError(f"The scales must be positive, not {self.prior.scales_cents!r}.")
         for product in self.products:
@@ -191,6 +186,19 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for bid in self.opening_bids:
             if not (1 <= bid.buyer <= buyers and 0 <= bid.product < products and bid.price_cents >= 1):
                 raise ScenarioError(f"The opening bid {bid!r} is of nobody, for nothing, or no price.")
+
+    def _check_amounts(self) -> None:
+        """Name the row of values, costs or scales that has another length or an amount out of bounds."""
+        products = len(self.products)
+        for what, values in (
+            ("costs", self.seller_values_cents),
+            ("scales", self.prior.scales_cents),
+            *(("values of a buyer", own) for own in self.buyer_values_cents),
+        ):
+            if len(values) != products:
+                raise ScenarioError(f"There are {products} products and {len(values)} {what}.")
+            if min(values) < 0 or max(values) > MAX_PRICE_CENTS:
+                raise ScenarioError(f"The {what} must be 0 to {MAX_PRICE_CENTS} cents, not {values!r}.")
 
     @property
     def buyers(self) -> int:
@@ -415,9 +423,13 @@ def _draw_values(
             for fact in facts
         )
         return (looked_up,) * recipe.buyers
-    specs = tuple(_for_product(rule, fact, scale) for fact, scale in zip(facts, scales, strict=True))
+    spec: priors.ValueSpec | tuple[priors.ValueSpec, ...]
+    if isinstance(rule, priors.RangeSpec):
+        spec = tuple(_for_product(rule, fact, scale) for fact, scale in zip(facts, scales, strict=True))
+    else:
+        spec = rule
     return priors.sample_values(
-        spec=specs if isinstance(rule, priors.RangeSpec) else specs[0],
+        spec=spec,
         rho=recipe.rho,
         buyers=recipe.buyers,
         scales_cents=scales,

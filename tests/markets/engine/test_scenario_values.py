@@ -213,6 +213,7 @@ def changed(**changes: object) -> bytes:
         ({"seller_values_cents": [1, -1]}, "must be 0 to"),
         ({"buyer_values_cents": [[1, 2], [1]]}, "2 products and 1 values of a buyer"),
         ({"buyer_values_cents": [[1, 10**12]]}, "must be 0 to"),
+        ({"seller_values_cents": [1], "buyer_values_cents": [[1, 2, 3]]}, "2 products and 1 costs"),
         ({"opening_bids": [{"buyer": 2, "product": 0, "price_cents": 5}]}, "is of nobody"),
         ({"opening_bids": [{"buyer": 1, "product": 2, "price_cents": 5}]}, "is of nobody"),
         ({"opening_bids": [{"buyer": 1, "product": 0, "price_cents": 0}]}, "is of nobody"),
