@@ -76,6 +76,7 @@ BLANK: Mapping[str, str] = {
     "opening_high": "0.3",
     "malformed_ends": "on",
     "listed": "on",
+    "reveals": "on",
     "values_kind": "uniform:LO:HI",
     "values:uniform:LO:HI:0": "0.6",
     "values:uniform:LO:HI:1": "1.2",
@@ -142,6 +143,7 @@ def typed_of(market: Market) -> Typed:
         "openings": "on" if recipe.opening_bid_share else "",
         "malformed_ends": "on" if recipe.malformed_ends else "",
         "listed": "on" if market.is_listed else "",
+        "reveals": "on" if market.reveals_values else "",
         "seller_agent": market.seller_agent,
         "move_deadline_s": str(market.move_deadline_s),
         "fill_wait_s": str(market.fill_wait_s),
@@ -249,6 +251,7 @@ def spec_of(typed: Typed, *, slug: str = "") -> MarketSpec:
         move_deadline_s=_whole(typed, "move_deadline_s", errors),
         fill_wait_s=_whole(typed, "fill_wait_s", errors),
         listed=bool(typed["listed"]),
+        reveals_values=bool(typed["reveals"]),
     )
     if errors:
         raise FormError(errors)

@@ -178,6 +178,7 @@ def detail_page(
         private=private_facts(recipe),
         seats=seats,
         play_url=reverse("play", args=[market.slug]),
+        after_text="" if market.reveals_values else _("After the game, each side's values stay its own."),
         retired_text=""
         if market.retired_at is None
         else _("Retired on %(day)s: games in it go on, new ones do not begin.")

@@ -126,6 +126,8 @@ class Market(models.Model):
     fill_wait_s = models.PositiveIntegerField(default=120)
     """Seconds after which an agent takes a seat that was kept open for a person."""
     is_listed = models.BooleanField(default=True)
+    reveals_values = models.BooleanField(default=True)
+    """Whether players see the other side's values once a game is over."""
     retired_at = models.DateTimeField(null=True, blank=True)
     """When it was taken off the shelf: nobody opens it anew; rooms and episodes keep it. The one thing that changes."""
     note = models.CharField(max_length=200, blank=True)

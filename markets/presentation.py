@@ -956,6 +956,8 @@ class MarketPage:
     person_wait_text: str = ""
     """"If nobody takes the other seat within 2 minutes, an agent does." """
     can_invite: bool = True
+    after_text: str = ""
+    """That values are not shown after the game, where a market keeps them."""
     retired_text: str = ""
     """That nobody plays here anew; there is no form then."""
     error: str = ""

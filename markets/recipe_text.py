@@ -116,6 +116,10 @@ def facts(market: Market) -> tuple[Fact, ...]:
         (_("Seller's agent"), market.seller_agent),
         (_("Buyers' agents"), market.buyer_agents.replace(",", ", ")),
         (_("Listed"), _("in the market list") if market.is_listed else _("by its address only")),
+        (
+            _("After the game"),
+            _("all values are shown") if market.reveals_values else _("each side's values stay its own"),
+        ),
         (_("Time for a move"), seconds_text(market.move_deadline_s)),
         (_("Wait for a person"), seconds_text(market.fill_wait_s)),
     ]

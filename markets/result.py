@@ -5,6 +5,7 @@ site for players, are other parties' private values shown.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from django.urls import reverse
@@ -37,6 +38,8 @@ OutcomeWord: TypeAlias = Literal["deal", "impasse", "no_deal_possible", "abandon
 
 def result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Result:
     """The end of the room as `seat` sees it."""
+    if not seat.room.market.reveals_values:
+        return _closed_result(seat, view, revealed)
     scenario = revealed.scenario
     outcome = metrics.outcome(scenario, revealed.log)
     own_cents, share = episodes.seat_result(scenario, outcome, seat.party)
@@ -60,6 +63,56 @@ def result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Resul
         history_url=reverse("history"),
         market_url=reverse("market", args=[view.market_slug]),
     )
+
+
+def _closed_result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Result:
+    """The end as `seat` sees it where a market keeps values after the game: from what the seat knew all along.
+
+    Nothing here may depend on another's value, so there is no share and no best outcome either.
+    """
+    scenario, money = revealed.scenario, _money(revealed.scenario)
+    outcome = metrics.outcome(scenario, revealed.log)
+    own_cents, _share = episodes.seat_result(scenario, outcome, seat.party)
+    public_id = view.public_id
+    return presentation.Result(
+        outcome=closed_outcome_word(outcome, seat.party),
+        headline=closed_headline(scenario, outcome, seat.party),
+        detail=_detail(outcome, seat.party),
+        line=None
+        if len(scenario.products) > 1
+        else _step_line(scenario, view.observation, seat.party, 0, revealing=False),
+        figures=(Figure(label=_("Your gain"), value=money(own_cents)),),
+        threads=tuple(replace(row, their_value="") for row in _threads(seat, revealed, outcome)),
+        hidden_note=_("This market keeps what it was worth to the other side, also after the game."),
+        rematch_url=reverse("room-rematch", args=[public_id]),
+        rematch_fields=(("swap", "1"),),
+        again_url=reverse("room-rematch", args=[public_id]),
+        again_fields=(("swap", "0"),),
+        replay_url=reverse("room-replay", args=[public_id]),
+        history_url=reverse("history"),
+        market_url=reverse("market", args=[view.market_slug]),
+    )
+
+
+def closed_outcome_word(outcome: Outcome, party: Party) -> OutcomeWord:
+    """How it ended, without saying whether a deal was possible."""
+    if _own_deals(outcome, party):
+        return "deal"
+    return "abandoned" if outcome.end_reason is EndReason.DEADLINE else "impasse"
+
+
+def closed_headline(scenario: Scenario, outcome: Outcome, party: Party) -> str:
+    """What it came to for a party that learns nothing of the others."""
+    deals, money = _own_deals(outcome, party), _money(scenario)
+    if not deals:
+        return _("No deal.")
+    own_cents, _share = episodes.seat_result(scenario, outcome, party)
+    text = _("%(outcome)s, which is worth %(gain)s to you.") if own_cents >= 0 else _("%(outcome)s and lost %(gain)s.")
+    opening = _("You bought at %(price)s") if role_of(party) is Role.BUYER else _("You sold for %(price)s")
+    return text % {
+        "outcome": opening % {"price": money(sum(deal.price_cents for deal in deals))},
+        "gain": money(abs(own_cents)),
+    }
 
 
 # --- Sentences ------------------------------------------------------------------------------------
@@ -400,6 +453,7 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
     """The finished room step by step, as `seat` saw it, with the values revealed."""
     scenario = revealed.scenario
     outcome = metrics.outcome(scenario, revealed.log)
+    revealing = seat.room.market.reveals_values
     shown = []
     for event in view.events:
         item = room_page.event_item(view, event, thread=room_page.thread_number(view, event.thread))
@@ -417,7 +471,7 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
             presentation.ReplayStep(
                 number=number,
                 item=item,
-                line=_step_line(scenario, seen, seat.party, product),
+                line=_step_line(scenario, seen, seat.party, product, revealing=revealing),
                 heading=_("Step %(number)d of %(total)d") % {"number": number, "total": len(shown)},
                 comment=_comment(seen),
             )
@@ -426,19 +480,24 @@ def replay_page(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.
         public_id=view.public_id,
         title=room_page.title(view.observation),
         market_name=view.market_name,
-        headline=headline(scenario, outcome, seat.party),
+        headline=headline(scenario, outcome, seat.party)
+        if revealing
+        else closed_headline(scenario, outcome, seat.party),
         role_text=room_page.role_text(view.role),
         steps=tuple(steps),
         room_url=reverse("room", args=[view.public_id]),
-        record_url=reverse("room-record", args=[view.public_id]),
+        record_url=reverse("room-record", args=[view.public_id]) if revealing else "",
         several_threads=len(view.observation.threads) > 1,
     )
 
 
-def _step_line(scenario: Scenario, seen: observation.Observation, party: Party, product: int) -> presentation.PriceLine:
+def _step_line(
+    scenario: Scenario, seen: observation.Observation, party: Party, product: int, *, revealing: bool
+) -> presentation.PriceLine:
+    """The offers as they stood; with everybody's values, or the party's own alone."""
     money = _money(scenario)
     several = seen.role is Role.SELLER and scenario.buyers > 1
-    marks = value_marks(scenario, party, product=product)
+    marks = [mark for mark in value_marks(scenario, party, product=product) if revealing or mark.you]
     for thread in seen.threads:
         offers = [offer for offer in thread.standing if offer.product == product]
         if thread.deal is not None and thread.deal.product == product:
@@ -464,6 +523,14 @@ def _step_line(scenario: Scenario, seen: observation.Observation, party: Party, 
     values = [own[product] for own in _visible_values(scenario, party)]
     listed = scenario.products[product].list_price_cents
     cost = scenario.seller_values_cents[product]
+    if not revealing:
+        own_cents = seen.products[product].reservation_value_cents
+        return presentation.price_line(
+            title=scenario.products[product].title,
+            marks=marks,
+            money=lambda cents: money(cents).removesuffix(".00"),
+            core=(min(own_cents, listed) * 3 // 10, max(own_cents, listed) * 115 // 100 + 1),
+        )
     return presentation.price_line(
         title=_revealed_title(scenario, party) if product == 0 else scenario.products[product].title,
         marks=marks,

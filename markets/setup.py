@@ -99,6 +99,8 @@ class MarketSpec:
     move_deadline_s: int = 600
     fill_wait_s: int = 120
     listed: bool = True
+    reveals_values: bool = True
+    """Whether players see the other side's values once a game is over."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +214,7 @@ def new_market(spec: MarketSpec) -> Market:
         move_deadline_s=spec.move_deadline_s,
         fill_wait_s=spec.fill_wait_s,
         is_listed=spec.listed,
+        reveals_values=spec.reveals_values,
     )
 
 

@@ -159,6 +159,8 @@ def room_record(request: HttpRequest, public_id: str) -> HttpResponse:
     seat = _seat(request, public_id)
     if seat.room.status != RoomStatus.ENDED:
         raise Http404(_("A room has a record once it is over."))
+    if not seat.room.market.reveals_values:
+        raise Http404(_("This market keeps its records: they hold what it was worth to the other side."))
     revealed = selectors.revealed(seat.room)
     if revealed.beside_people(seat.party):
         body = export.record_of_seat(revealed.episode, seat.party)
@@ -284,9 +286,14 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
     if ended:
         result = metrics.outcome(scenario, decode_log(room.episode.log))
         own = next(row for row in room.episode.seats.all() if row.party == seat.party)
-        outcome = results.outcome_word(scenario, result, seat.party)
+        revealing = room.market.reveals_values
+        outcome = (
+            results.outcome_word(scenario, result, seat.party)
+            if revealing
+            else results.closed_outcome_word(result, seat.party)
+        )
         outcome_text = results.short_outcome(scenario, result, seat.party)
-        if own.surplus_share is not None and outcome == "deal":
+        if revealing and own.surplus_share is not None and outcome == "deal":
             share_text = results.percent(own.surplus_share)
             share = presentation.Figure(label=_("Your share"), value=share_text, fraction=own.surplus_share)
     title = scenario.products[0].title
@@ -307,7 +314,7 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         room_url=reverse("room", args=[room.public_id]),
         consent=room_page.consent(public_id=room.public_id, scope=seat.consent_scope),
         replay_url=reverse("room-replay", args=[room.public_id]) if ended else "",
-        record_url=reverse("room-record", args=[room.public_id]) if ended else "",
+        record_url=reverse("room-record", args=[room.public_id]) if ended and room.market.reveals_values else "",
     )
 
 

@@ -22,7 +22,7 @@ from agents.base import AgentSpec
 from markets import market_page
 from markets.engine.money import format_amount
 from markets.engine.scenarios import Family
-from markets.models import ConsentScope, Episode
+from markets.models import ConsentScope, Episode, EpisodeSource
 from markets.presentation import Figure
 from negotiation_site import dashboards
 from negotiation_site.dashboards import Chart
@@ -521,7 +521,9 @@ def _open(games: Sequence[_Game], *, but: Sequence[Transcript] = ()) -> tuple[Tr
         episode.pk: episode
         for episode in Episode.objects.filter(
             pk__in=[game.episode for game in games], consent_scope=ConsentScope.PUBLIC
-        ).select_related("market")
+        )
+        .exclude(source=EpisodeSource.LIVE, market__reveals_values=False)
+        .select_related("market")
     }
     shown: dict[tuple[str, int], Transcript] = {}
     for game in games:

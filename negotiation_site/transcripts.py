@@ -76,6 +76,7 @@ def transcript(request: HttpRequest, public_id: str) -> HttpResponse:
     """One episode from the first word to the last."""
     episode = (
         Episode.objects.filter(public_id=public_id, consent_scope=ConsentScope.PUBLIC)
+        .exclude(source=EpisodeSource.LIVE, market__reveals_values=False)
         .select_related("market")
         .prefetch_related("seats", "texts")
         .first()

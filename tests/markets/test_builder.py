@@ -307,6 +307,7 @@ MARKETS = {
         move_deadline_s=77,
         fill_wait_s=33,
         listed=False,
+        reveals_values=False,
     ),
     "no-openings": replace(SPEC, opening_bids=None),
     "bands": replace(SPEC, family="multi_buyer", buyers=3, values="bands:10:20:30:40"),

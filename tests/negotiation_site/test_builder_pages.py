@@ -43,6 +43,7 @@ FIELDS = {
     "seller_agent": "linear",
     "buyer_agent": "linear",
     "listed": "on",
+    "reveals": "on",
     "malformed_ends": "on",
     "openings": "on",
     "opening_low": "0.25",
@@ -286,13 +287,13 @@ def test_a_market_with_everything_set_is_saved_as_it_was_typed(client):
         "told_values": "lognormal:1:0.5",
         "told_costs": "uniform:0:1",
     }
-    del fields["listed"]
+    del fields["listed"], fields["reveals"]
     response = client.post("/builder/new/", fields)
     assert response.status_code == 302, response.content.decode()
     made = Market.objects.get(slug="my-fair")
     recipe = json.loads(made.recipe)
     assert (made.category, made.price_from_cents, made.price_to_cents) == ("cameras", 10_000, 200_000)
-    assert (made.buyer_agents, made.is_listed) == ("linear,conceder", False)
+    assert (made.buyer_agents, made.is_listed, made.reveals_values) == ("linear,conceder", False, False)
     assert (recipe["buyers"], recipe["products"], recipe["stock"], recipe["rho"]) == (4, 2, 2, 0.5)
     assert recipe["regulated"] == ["seller", "buyer"]
     assert recipe["cost_prior"] == {"type": "uniform", "low": 0.0, "high": 1.0}
