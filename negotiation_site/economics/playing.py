@@ -8,6 +8,7 @@ are those of a room; sums are over games in their order, whatever the number of 
 """
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
@@ -127,8 +128,7 @@ def _on(workers: int, stretches: list[tuple[str, Job, int, int]]) -> Iterator[tu
     if workers == 1:
         yield from map(_stretch, stretches)
         return
-    kinds = multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if "fork" in kinds else "spawn")
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(max_workers=workers, mp_context=context) as pool:
         yield from pool.map(_stretch, stretches)
 

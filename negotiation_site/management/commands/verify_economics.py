@@ -11,6 +11,11 @@ from negotiation_site.economics import proof
 from negotiation_site.economics.rows import Row, Scale
 
 
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Command(ContractCommand):
     help = (
         "Prove the economics: theory, ladders, catalogues, public data, identities. Needs no database. Exit status 1 "
@@ -27,7 +32,7 @@ class Command(ContractCommand):
     def run(self, **options: Any) -> list[dict[str, Any]]:
         found = proof.prove(
             scale=Scale(options["episodes"]),
-            workers=options["workers"] or len(os.sched_getaffinity(0)),
+            workers=options["workers"] or _processors(),
             data=settings.DATA,
             parts=tuple(options["part"] or proof.PART_NAMES),
         )
