@@ -213,7 +213,12 @@ def _double_auction_rows() -> Iterator[Row]:
         ),
     ):
         yield Row(name=f"{name}/{what}/simulated", reference=reference, measured=float(measured), tolerance=0.01)
-    yield Row(name=f"{name}/first best/simulated", reference=1 / 6, measured=float(first_best), tolerance=0.002)
+    yield Row(
+        name=f"{name}/first best, of the highest value/simulated",
+        reference=1 / 6,
+        measured=float(first_best),
+        tolerance=0.002,
+    )
     yield Row(
         name=f"{name}/largest gain from leaving the equilibrium/exact",
         reference=0.0,

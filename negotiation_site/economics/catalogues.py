@@ -163,7 +163,7 @@ def rows(played: Mapping[str, Sums], scale: Scale) -> Iterator[Row]:
             ("random", 0.5, lot),
         ):
             yield Row(
-                name=f"{key}/{what}/value of a sale/played",
+                name=f"{key}/{what}/value of a sale, of the highest value/played",
                 reference=reference,
                 measured=over(sums.welfare_cents, CENTS * size * sums.games),
                 tolerance=0.015,
@@ -254,7 +254,7 @@ def _assignment_cost_rows(scale: Scale) -> Iterator[Row]:
             gain = optimum.optimal_assignment(surplus=(most - costs).tolist(), stock=(1,) * size)[0]
             total += most * size - gain
         yield Row(
-            name=f"catalogue/cheapest assignment, exponential costs/{size}x{size}/cost of a sale/simulated",
+            name=f"catalogue/cheapest assignment, exponential costs/{size}x{size}/cost of a sale, of the mean cost/simulated",
             reference=sum(1 / k**2 for k in range(1, size + 1)) / size,
             measured=total / CENTS / draws / size,
             tolerance=0.02,
