@@ -22,7 +22,7 @@ from markets.engine import priors
 from markets.engine.money import CURRENCIES, AmountError, format_plain, parse_amount
 from markets.engine.priors import SpecError
 from markets.engine.protocol import Role
-from markets.engine.scenarios import EventDriven, Family, RecipeError, decode_recipe
+from markets.engine.scenarios import MAX_BUYERS, EventDriven, Family, RecipeError, decode_recipe
 from markets.models import Market
 from markets.setup import MarketSpec
 
@@ -102,12 +102,17 @@ def blank(*, catalogue: str) -> Typed:
 
 
 def posted(data: QueryDict) -> Typed:
-    """What was typed. Strange input is kept, at a length that a page can show again."""
+    """What was typed. Strange input is kept, at a length that a page can show again and without what no database
+    holds."""
     return Typed(
-        words={str(name): str(data[name])[:2_000] for name in data if name not in ("buyer_agent", "regulated")},
-        buyers=tuple(slug[:100] for slug in data.getlist("buyer_agent")),
+        words={str(name): _storable(data[name], 2_000) for name in data if name not in ("buyer_agent", "regulated")},
+        buyers=tuple(_storable(slug, 100) for slug in data.getlist("buyer_agent")[:MAX_BUYERS]),
         regulated=tuple(data.getlist("regulated")[:2]),
     )
+
+
+def _storable(word: object, most: int) -> str:
+    return str(word).replace("\x00", "")[:most]
 
 
 # --- A market as it would be typed ------------------------------------------------------------------

@@ -6,6 +6,7 @@ nobody's private value is shown.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -24,6 +25,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents import registry
 from agents.registry import UnknownAgent
 from markets import (
     builder,
@@ -492,7 +494,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 def _starting_point(request: HttpRequest) -> Typed:
     """An empty form, or a copy of `?from=slug` (`&version=n`)."""
-    slug, number = request.GET.get("from", ""), request.GET.get("version", "")
+    slug, number = request.GET.get("from", "").replace("\x00", ""), request.GET.get("version", "")
     if not slug:
         catalogue = Catalogue.objects.order_by("pk").first()
         return builder_form.blank(catalogue="" if catalogue is None else catalogue.slug)
@@ -660,6 +662,9 @@ def _prices() -> list[tuple[str, str]]:
 def _agents(chosen: str, *, role: Role, family: str) -> tuple[Choice, ...]:
     known = family if family in set(Family) else Family.BILATERAL.value
     pairs = [(spec.slug, spec.title) for spec in seating.opponents(role=role, family=Family(known))]
+    if chosen and chosen not in dict(pairs):
+        with suppress(UnknownAgent):  # One that cannot sit here, or talks in its own way: the preview says which.
+            pairs.append((chosen, registry.get(chosen).title))
     return _choices(pairs, chosen or "linear")
 
 

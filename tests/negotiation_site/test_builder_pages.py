@@ -352,6 +352,27 @@ def test_a_change_of_a_version_that_is_not_the_newest_is_told(client, market, ba
     assert stored() == before
 
 
+@pytest.mark.parametrize(
+    "word", ["\x00", "🍋\u202e", "<script>", "x" * 100_000, "١٢"], ids=["nul", "signs", "tag", "long", "digits"]
+)
+def test_strange_words_in_any_field_are_answered_with_a_page(client, market, word):
+    for name in FIELDS:
+        html = posted(client, "/builder/preview/", status=200, **{name: word}).content.decode()
+        assert "<script>" not in html.replace('<script id="chart', "")
+    assert client.post("/builder/new/", dict.fromkeys(FIELDS, word)).status_code == 400
+    assert client.get("/builder/new/", {"from": word[:50], "version": word[:50]}).status_code == (
+        200 if word == "\x00" else 404
+    )
+    assert Market.objects.count() == 1
+
+
+def test_an_agent_with_a_way_of_talking_stays_on_its_seat(client, market):
+    Market.objects.update(seller_agent="linear+begging")
+    html = page(client, "/builder/markets/fair/change/")
+    assert '<option value="linear+begging" selected>' in html
+    assert "not known" not in html
+
+
 def test_the_address_of_a_market_does_not_change_with_a_version(client, market):
     posted(client, "/builder/markets/fair/change/", based_on="1", slug="elsewhere", turns="9")
     assert set(Market.objects.values_list("slug", flat=True)) == {"fair"}
