@@ -50,8 +50,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def default_threads() -> int:
-    """Two where there are two: more do not help a model this small, and the site needs its own."""
-    return max(1, min(2, os.cpu_count() or 1))
+    """One on small machines: threads of one model wait for one another, so on cores that others use as well two
+    are many times slower than one."""
+    return max(1, (os.cpu_count() or 1) // 4)
 
 
 def chosen_engines(options: argparse.Namespace) -> list[Engine]:
