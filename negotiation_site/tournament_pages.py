@@ -173,15 +173,26 @@ def _row(tournament: Tournament) -> TournamentRow:
             "state": state,
             "share": percent(results.progress(tournament).share, digits=0),
         }
-    best = known.ratings.agents[0] if known else None
     return TournamentRow(
         name=tournament.name,
         url=reverse("tournament", args=[tournament.name]),
         market=tournament.market.name,
         size=_size_text(tournament),
         state=state,
-        best="" if best is None else f"{title(best.agent)}, {estimated(_estimate(best.share))}",
+        best=_first_places(known.ratings) if known else "",
     )
+
+
+def _first_places(rated: Ratings) -> str:
+    """Who came first, among the agents of each set of roles."""
+    leaders: dict[tuple[Role, ...], Rated] = {}
+    for agent in rated.agents:
+        leaders.setdefault(agent.roles, agent)
+    texts = []
+    for roles, agent in leaders.items():
+        text = f"{title(agent.agent)}, {estimated(_estimate(agent.share))}"
+        texts.append(f"{text}, {roles_text(roles)}" if len(leaders) > 1 else text)
+    return "; ".join(texts)
 
 
 def _size_text(tournament: Tournament) -> str:
@@ -274,7 +285,7 @@ def _ranking(rated: Ratings, versions: dict[str, str]) -> Table:
         caption=_("Who keeps most"),
         sentence=_(
             "Share is the mean of the own surplus over what there was to share, in both roles and against everybody, "
-            "no deal counted as 0, with its 95 % interval over scenarios. Places are those that the comparisons allow."
+            "no deal counted as 0, with its 95 % interval over scenarios. Places are among agents of the same roles."
         ),
         columns=(
             Column(_("Agent"), numeric=False),

@@ -24,7 +24,7 @@ GAMES = 14
 TOURNAMENT = "demo-tournament"
 TOURNAMENT_MARKET = "demo-bilateral"
 TOURNAMENT_AGENTS = ("linear", "boulware", "conceder", "tit-for-tat")
-TOURNAMENT_SCENARIOS = 20
+TOURNAMENT_SCENARIOS = 40
 
 
 def fill() -> int:

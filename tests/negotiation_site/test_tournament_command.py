@@ -102,7 +102,7 @@ def test_a_name_that_is_taken_by_other_parameters_is_refused(starter) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_killed_in_the_middle_is_taken_up_with_every_game_exactly_once(tmp_path) -> None:
+def test_a_killed_command_is_taken_up_and_a_killed_worker_replaced_with_every_game_exactly_once(tmp_path) -> None:
     environment = os.environ | {
         "PARLEY_VAR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "negotiation_site.settings", "DATABASE_URL": "",
     }  # fmt: skip
@@ -129,7 +129,14 @@ def test_a_command_killed_in_the_middle_is_taken_up_with_every_game_exactly_once
     running.wait()
     kept = count("training_tournamentgame")
     assert 0 < kept < 4000
-    out, err = manage(*words).communicate(timeout=120)
+    running = manage(*words)
+    hands = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    until = time.monotonic() + 60
+    while count("training_tournamentgame") == kept and time.monotonic() < until:
+        time.sleep(0.02)
+    for hand in hands.read_text().split():
+        os.kill(int(hand), signal.SIGKILL)
+    out, err = running.communicate(timeout=120)
     document = json.loads(out)
     assert "taken up at" in err
     assert (document["status"], document["episodes"]) == ("done", 4000)

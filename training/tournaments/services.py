@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import msgspec
 from django.db import transaction
@@ -375,13 +376,18 @@ def release_dead(tournament: Tournament) -> int:
 
 
 def _is_alive(process: int) -> bool:
+    """Whether a process of this machine still runs; one that is dead and not yet collected does not."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    try:
+        after_name = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
+    except OSError:
+        return True
+    return not after_name.strip().startswith(("Z", "X"))
 
 
 # The end ----------------------------------------------------------------------------------------

@@ -136,7 +136,8 @@ def _open(tournament: Tournament) -> bool:
 
 
 def _at_work(crew: list["subprocess.Popen[bytes]"]) -> bool:
-    return any(hand.poll() is None for hand in crew)
+    codes = [hand.poll() for hand in crew]  # Asks every one: that is what collects those that died.
+    return None in codes
 
 
 def _with_interval(row: dict[str, Any], name: str, form: str) -> str:

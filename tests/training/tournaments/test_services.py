@@ -1,5 +1,8 @@
 """Every game is stored exactly once, whoever works on it and whoever dies."""
 
+import subprocess
+import sys
+import time
 from datetime import timedelta
 
 import pytest
@@ -145,6 +148,18 @@ def test_shares_of_a_dead_process_of_this_machine_are_free_at_once(monkeypatch) 
     monkeypatch.setattr(services, "_is_alive", lambda _process: False)
     assert services.release_dead(tournament) == 1
     assert services.claim_next(cast, owner="next", now=timezone.now()).shard.pk == claim.shard.pk
+
+
+def test_a_killed_process_is_dead_before_anybody_has_collected_it() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert services._is_alive(process.pid)
+    process.kill()
+    until = time.monotonic() + 10
+    while services._is_alive(process.pid) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not services._is_alive(process.pid)
+    process.wait()
+    assert not services._is_alive(process.pid)
 
 
 def test_an_agents_fault_rises_is_written_down_and_fails_the_tournament_in_the_end(monkeypatch) -> None:
