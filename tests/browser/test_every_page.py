@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import world
 from tests.browser.conftest import Someone
 from tests.browser.people import ROOM_URL, Player
+from tests.lab import RunningLab
 
 WIDTHS = {"wide": 1440, "phone": 390}
 SERIOUS = ("serious", "critical")
@@ -64,6 +65,83 @@ def look_at(player: Player) -> None:
 def test_a_page_is_fit_for_everybody(player: Player, path: str) -> None:
     player.open(path)
     expect(player.page.locator("h1")).to_be_visible()
+    look_at(player)
+
+
+@pytest.fixture(scope="module")
+def games(lab: RunningLab) -> None:
+    """A few dozen stored negotiations, in which agents met at the same tables."""
+    for seller in ("linear", "conceder"):
+        for buyers in ("linear", "boulware"):
+            lab.manage("simulate", *f"--market demo-bilateral --seller {seller} --buyers {buyers}".split(), *STORE)
+    for seller in ("falling-ladder", "chase-highest-bid"):
+        lab.manage("simulate", *f"--market demo-multi-buyer --seller {seller} --buyers linear".split(), *STORE)
+
+
+STORE = ("--episodes", "40", "--seed", "1", "--store", "--json")
+
+
+def until_it_shows(player: Player, path: str, selector: str) -> None:
+    """Open a page that may be some seconds behind new games, until it shows them."""
+    for _ in range(8):
+        player.open(path)
+        if player.page.locator(selector).count():
+            return
+        player.page.wait_for_timeout(2_500)
+    raise AssertionError(f"{path} never showed {selector}")
+
+
+def drawn(player: Player, plots: int) -> None:
+    """Every plot is there, drawn by Plotly, and its numbers are a click away."""
+    expect(player.page.locator(".chart .main-svg").first).to_be_visible()
+    assert player.page.locator("[data-chart]").count() == plots
+    for place in range(plots):
+        expect(player.page.locator("[data-chart]").nth(place).locator(".main-svg").first).to_be_attached()
+    player.page.locator(".chart-block__numbers summary").first.click()
+    expect(player.page.locator(".chart-block__numbers table").first).to_be_visible()
+
+
+def test_the_leaderboard_is_fit_for_everybody(player: Player, games: None) -> None:
+    until_it_shows(player, "/leaderboard/", ".board")
+    expect(player.page.locator(".board tbody tr").first).to_contain_text("1. ")
+    drawn(player, plots=7)
+    look_at(player)
+    player.page.get_by_label("Market", exact=True).select_option("demo-bilateral")
+    player.page.get_by_role("button", name="Show").click()
+    player.page.wait_for_url("**market=demo-bilateral**")
+    expect(player.page.locator("#filter-market")).to_have_value("demo-bilateral")
+    expect(player.page.locator(".board__count")).to_contain_text("agents in")
+    player.open("/leaderboard/?market=nowhere&role=xyz")
+    expect(player.page.locator(".notices li")).to_have_count(2)
+    look_at(player)
+
+
+def test_an_agents_page_leads_to_a_transcript(player: Player, games: None) -> None:
+    until_it_shows(player, "/agents/linear/", ".figures")
+    drawn(player, plots=5)
+    look_at(player)
+    player.page.locator(".games a").first.click()
+    expect(player.page.get_by_role("heading", name="What happened")).to_be_visible()
+    look_at(player)
+    player.open("/agents/oracle/")
+    expect(player.page.get_by_text("It has no games on record yet.")).to_be_visible()
+    look_at(player)
+
+
+def test_a_market_shows_what_is_at_stake(player: Player) -> None:
+    player.open("/markets/demo-multi-buyer/")
+    drawn(player, plots=2)
+    look_at(player)
+
+
+def test_the_ladder_of_people_before_and_after_a_game(player: Player) -> None:
+    player.open("/leaderboard/people/")
+    look_at(player)
+    player.sit_down("pair", seat="buyer", opponent="hardliner", consent="public")
+    player.leave()
+    expect(player.result()).to_be_visible()
+    until_it_shows(player, "/leaderboard/people/", ".board__mine")
+    expect(player.page.locator(".board__mine")).to_contain_text("provisional")
     look_at(player)
 
 
