@@ -1,7 +1,6 @@
 """The plots of a finished tournament, each with its table. Titles are the question that a plot answers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -10,6 +9,7 @@ from markets.engine.money import format_amount
 from markets.engine.protocol import Role
 from negotiation_site import dashboards
 from negotiation_site.dashboards import Chart
+from negotiation_site.leaderboard import tables
 from negotiation_site.leaderboard.words import count, estimated, percent
 from training.bootstrap import Estimate
 from training.findings import Habits
@@ -209,8 +209,13 @@ def tiers(rows: Sequence[Habits], role: Role, *, currency: str) -> Chart | None:
     )
 
 
-def _text(estimate: Any) -> str:
-    return estimated(estimate)
+def worded(estimate: Estimate) -> tables.Estimate:
+    """As the words of the leaderboards take it."""
+    return tables.Estimate(estimate.value, estimate.low, estimate.high)
+
+
+def _text(estimate: Estimate) -> str:
+    return estimated(worded(estimate))
 
 
 def _whole(cents: int, currency: str) -> str:

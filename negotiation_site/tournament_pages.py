@@ -36,7 +36,7 @@ from negotiation_site.builder_pages import may_build
 from negotiation_site.dashboards import Chart
 from negotiation_site.leaderboard.pages import Cell, Column, Table, plain
 from negotiation_site.leaderboard.words import count, decimal, estimated, percent, signed, span
-from negotiation_site.tournament_charts import roles_text, title
+from negotiation_site.tournament_charts import roles_text, title, worded
 from training.bootstrap import Estimate
 from training.findings import HABITS, Conceding, Habits
 from training.models import Tournament
@@ -190,7 +190,7 @@ def _first_places(rated: Ratings) -> str:
         leaders.setdefault(agent.roles, agent)
     texts = []
     for roles, agent in leaders.items():
-        text = f"{title(agent.agent)}, {estimated(_estimate(agent.share))}"
+        text = f"{title(agent.agent)}, {estimated(worded(agent.share))}"
         texts.append(f"{text}, {roles_text(roles)}" if len(leaders) > 1 else text)
     return "; ".join(texts)
 
@@ -311,7 +311,7 @@ def _ranked(agent: Rated, versions: dict[str, str]) -> tuple[Cell, ...]:
         _share_cell(agent.deal_rate),
         Cell(
             decimal(agent.bradley_terry.value, digits=0),
-            note=span(_estimate(agent.bradley_terry), scale=1, digits=0),
+            note=span(worded(agent.bradley_terry), scale=1, digits=0),
         ),
         Cell(count(agent.violations), note=_("of %(count)s") % {"count": count(agent.messages)}),
     )
@@ -334,7 +334,7 @@ def _places(agent: Rated) -> str:
 
 
 def _share_cell(estimate: Estimate) -> Cell:
-    return Cell(percent(estimate.value), note=span(_estimate(estimate)))
+    return Cell(percent(estimate.value), note=span(worded(estimate)))
 
 
 def _differences(rated: Ratings) -> Table:
@@ -357,7 +357,7 @@ def _differences(rated: Ratings) -> Table:
                 Cell(title(gap.b)),
                 Cell(
                     signed("" if gap.share.value is None else f"{gap.share.value * 100:+.1f}"),
-                    note=span(_estimate(gap.share)),
+                    note=span(worded(gap.share)),
                 ),
                 Cell(_level(gap.p_holm)),
                 Cell(f"{count(gap.wins)}, {count(gap.ties)}, {count(gap.losses)}"),
@@ -410,7 +410,7 @@ def _habits_table(rows: Sequence[Habits], role: Role) -> Table:
 
 
 def _plain_cell(estimate: Estimate) -> Cell:
-    return Cell(decimal(estimate.value), note=span(_estimate(estimate), scale=1, digits=2))
+    return Cell(decimal(estimate.value), note=span(worded(estimate), scale=1, digits=2))
 
 
 def _conceding(row: Conceding) -> str:
@@ -430,11 +430,6 @@ def _conceding(row: Conceding) -> str:
         "deals": title(row.lowest_deal_rate_agent or ""),
     }
     return f"{claim} {found}"
-
-
-def _estimate(estimate: Estimate) -> Any:
-    """As the words of the leaderboard take it: value, low, high by name."""
-    return estimate
 
 
 # --- CSV --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -97,6 +97,24 @@ def open_tournament(
         scenarios=scenarios,
         games=design.share_size(agents, games=len(pairs) * scenarios),
     )
+    try:
+        return _create(name, market, agents, pairs, cut, scenarios=scenarios, seed=seed), True
+    except IntegrityError:  # Somebody else was quicker by a moment.
+        known = Tournament.objects.select_related("market").get(name=name)
+        _check_same(known, market=market, agents=agents, scenarios=scenarios, seed=seed)
+        return known, False
+
+
+def _create(
+    name: str,
+    market: Market,
+    agents: Sequence[AgentSpec],
+    pairs: Sequence[Pair],
+    cut: Sequence[Block],
+    *,
+    scenarios: int,
+    seed: int,
+) -> Tournament:
     with transaction.atomic():
         tournament = Tournament.objects.create(
             name=name,
@@ -120,7 +138,7 @@ def open_tournament(
             ),
             batch_size=1000,
         )
-    return tournament, True
+    return tournament
 
 
 def _check_same(known: Tournament, *, market: Market, agents: Sequence[AgentSpec], scenarios: int, seed: int) -> None:

@@ -2,9 +2,13 @@
 
 The rows are the truth and a task only a nudge: while shares are open the clock calls for hands every
 second, so a broker that lost a call, or a command that knew no broker, loses nothing.
+
+A worker process lends one hand at a time, however many threads it has: more would only keep one another,
+and the agents of live rooms beside them, waiting for the interpreter.
 """
 
 import logging
+import threading
 import time
 from datetime import datetime
 
@@ -26,9 +30,21 @@ HANDS = 8
 """Most workers that are called to one tournament."""
 
 
+_hand = threading.Lock()
+
+
 @shared_task
 def work(*, tournament_id: int) -> None:
     """Play shares for a while, then call for hands again if some are left."""
+    if not _hand.acquire(blocking=False):
+        return
+    try:
+        _work(tournament_id)
+    finally:
+        _hand.release()
+
+
+def _work(tournament_id: int) -> None:
     tournament = Tournament.objects.select_related("market").get(pk=tournament_id)
     until = time.monotonic() + STINT_S
     try:

@@ -281,6 +281,30 @@ def test_the_task_plays_and_calls_for_hands_when_its_stint_is_over(monkeypatch) 
     assert (tournament.status, called) == (TournamentStatus.DONE, [tournament.pk])
 
 
+def test_a_worker_lends_one_hand_at_a_time() -> None:
+    tournament = opened()
+    with tasks._hand:
+        tasks.work(tournament_id=tournament.pk)
+    assert tournament.games.count() == 0
+    tasks.work(tournament_id=tournament.pk)
+    assert tournament.games.count() == 40
+
+
+def test_two_that_open_one_name_at_once_get_the_same_tournament(monkeypatch) -> None:
+    first = opened()
+    real = Tournament.objects.filter
+    looks = iter([True])
+
+    def filter_a_moment_too_early(**where):
+        return Tournament.objects.none() if next(looks, False) else real(**where)
+
+    monkeypatch.setattr(Tournament.objects, "filter", filter_a_moment_too_early)
+    with pytest.raises(TournamentError, match="other seed"):
+        opened(seed=9)
+    assert Tournament.objects.count() == 1
+    assert first.shards.count() == opened().shards.count()
+
+
 def test_the_task_goes_to_the_default_queue() -> None:
     from negotiation_site.celery import app
 
