@@ -226,6 +226,8 @@ def create_market(spec: MarketSpec) -> Market:
         if known is None:
             market.save()
             return market
+    if known.retired_at is not None:
+        raise SetupError(f"The market {spec.slug!r} is retired; choose another slug, or bring it back in the builder.")
     if rules_of(known) == rules_of(market):
         return known
     raise SetupError(

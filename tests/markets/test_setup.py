@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from django.utils import timezone
 
 from markets import services, setup
 from markets.engine.priors import EmpiricalSpec, LowestSpec, SpecError, UniformSpec
@@ -174,6 +175,14 @@ def test_the_same_market_again_is_the_same_and_another_one_is_refused(shop):
     assert setup.create_market(spec) == setup.create_market(spec)
     with pytest.raises(SetupError, match="choose another slug"):
         setup.create_market(MarketSpec(slug="m", family="bilateral", catalogue=shop, turns=3))
+    assert Market.objects.count() == 1
+
+
+def test_a_retired_market_is_not_defined_again(shop):
+    spec = MarketSpec(slug="m", family="bilateral", catalogue=shop)
+    Market.objects.filter(pk=setup.create_market(spec).pk).update(retired_at=timezone.now())
+    with pytest.raises(SetupError, match="is retired; choose another slug"):
+        setup.create_market(spec)
     assert Market.objects.count() == 1
 
 
