@@ -2,8 +2,8 @@
 
 A request names filters in its query string; the same address gives the same page for the same
 record. What an address asks for that does not exist is said in a sentence and left out. Worked-out
-pages are kept for the record they were made from: a page is at most `FRESH_S` behind new games, and
-never behind an erasure or a withdrawn consent.
+pages are kept for the record they were made from: a page may be some seconds behind new games, and never
+behind an erasure or a withdrawn consent.
 
 Only games that everybody in them gave as open data, and simulations, are in any figure here.
 """
@@ -19,12 +19,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 from csp.decorators import csp_update
+from django.conf import settings
 from django.core.paginator import EmptyPage, InvalidPage, Paginator
 from django.db import Error as DatabaseError
 from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import translation
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -53,7 +55,9 @@ from negotiation_site.leaderboard.words import (
 log = logging.getLogger(__name__)
 
 FRESH_S = 10.0
-"""How long a worked-out page may be shown although games have been added."""
+"""How long a worked-out page is shown although games have been added."""
+STALE_S = 120.0
+"""How long it is shown while a newer one is worked out beside; only in a web process, which has the time."""
 KEPT = 64
 """Worked-out pages that are kept."""
 PEOPLE_A_PAGE = 50
@@ -257,16 +261,31 @@ _working = threading.RLock()
 def worked_out(key: tuple[Any, ...], work: Callable[[Facts], Worked]) -> Worked:
     """What `work` makes of the record: kept, and made anew when it is too old."""
     key = (*key, get_language())
-    newest = facts.newest()
     kept = _kept.get(key)
+    if _inside.version is not None:  # What a page is made of is of the same record as the page.
+        return kept.value if kept is not None and kept.version == _inside.version else _work(key, work)
+    newest = facts.newest()
     if kept is not None and _still_good(kept, newest):
+        return kept.value
+    if kept is not None and settings.ROLE == "web" and _still_good(kept, newest, for_s=STALE_S):
+        _beside(key, work)
         return kept.value
     with _working:
         kept = _kept.get(key)
         if kept is not None and _still_good(kept, newest):
             return kept.value
+        return _work(key, work)
+
+
+def _work(key: tuple[Any, ...], work: Callable[[Facts], Worked]) -> Worked:
+    with _working:
+        outer = _inside.version
         held = facts.current()
-        value = work(held)
+        _inside.version = held.version
+        try:
+            value = work(held)
+        finally:
+            _inside.version = outer
         _kept.pop(key, None)
         _kept[key] = _Kept(held.version, time.monotonic(), value)
         while len(_kept) > KEPT:
@@ -274,10 +293,52 @@ def worked_out(key: tuple[Any, ...], work: Callable[[Facts], Worked]) -> Worked:
     return value
 
 
-def _still_good(kept: _Kept, newest: tuple[int, int]) -> bool:
+class _Inside(threading.local):
+    """The record that this thread is working a page out of; None while it is not."""
+
+    version: tuple[int, int] | None = None
+
+
+_inside = _Inside()
+_busy: set[tuple[Any, ...]] = set()
+
+
+def _beside(key: tuple[Any, ...], work: Callable[[Facts], Worked]) -> None:
+    """Work a page out anew while the last one is shown; once at a time."""
+    if key in _busy:
+        return
+    _busy.add(key)
+
+    def renew() -> None:
+        try:
+            with translation.override(key[-1]):
+                _work(key, work)
+        except DatabaseError as error:
+            log.warning("A leaderboard stays as it was: %s", error)
+        finally:
+            _busy.discard(key)
+
+    _apart(renew)
+
+
+def _apart(job: Callable[[], None]) -> None:
+    """Run a job in a thread, on a connection of its own."""
+
+    def run() -> None:
+        try:
+            job()
+        finally:
+            connections.close_all()
+
+    threading.Thread(target=run, name="leaderboards", daemon=True).start()
+
+
+def _still_good(kept: _Kept, newest: tuple[int, int], *, for_s: float | None = None) -> bool:
+    """Whether a page is of this record, or only some new games behind and not for long."""
     if kept.version == newest:
         return True
-    return kept.version[1] == newest[1] and time.monotonic() - kept.at < FRESH_S
+    limit = FRESH_S if for_s is None else for_s
+    return kept.version[1] == newest[1] and time.monotonic() - kept.at < limit
 
 
 def forget() -> None:
@@ -296,15 +357,8 @@ def warm() -> None:
 
 
 def start_warming() -> None:
-    """`warm` beside the start of a web process, on a connection of its own."""
-
-    def work() -> None:
-        try:
-            warm()
-        finally:
-            connections.close_all()
-
-    threading.Thread(target=work, name="leaderboards", daemon=True).start()
+    """`warm` beside the start of a web process."""
+    _apart(warm)
 
 
 def agents_board(filters: Filters) -> tuple[Board, tuple[Name, ...]]:

@@ -274,6 +274,31 @@ def test_a_board_is_worked_out_once_and_again_when_games_have_come(client: Clien
     assert len(worked) == 2
 
 
+def test_a_web_process_shows_the_last_page_while_a_newer_one_is_worked_out(client: Client, monkeypatch, settings):
+    jobs = []
+    monkeypatch.setattr(pages, "_apart", jobs.append)
+    monkeypatch.setattr(pages, "FRESH_S", 0.0)
+    settings.ROLE = "web"
+    stored(rooms.market(), seller="linear", count=2)
+    assert "4 seats" in text(client.get(BOARD))
+    stored(rooms.market(), seller="linear", count=1)
+    for _ in range(3):
+        assert "4 seats" in text(client.get(BOARD))
+    (job,) = jobs
+    job()
+    assert "6 seats" in text(client.get(BOARD))
+    assert len(jobs) == 1
+
+
+def test_a_withdrawn_consent_waits_for_no_other_page(client: Client, monkeypatch, settings):
+    monkeypatch.setattr(pages, "_apart", lambda job: None)
+    settings.ROLE = "web"
+    game = walked()
+    assert "1 seats of 1 agents" in text(client.get(BOARD))
+    rooms.agree(game, B1, "private")
+    assert "No games of agents fit" in text(client.get(BOARD))
+
+
 def test_no_more_pages_are_kept_than_fit(client: Client, monkeypatch):
     monkeypatch.setattr(pages, "KEPT", 3)
     stored(rooms.market(), seller="linear")
