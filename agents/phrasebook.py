@@ -78,7 +78,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.PROBE,
         _any(
-            r"\b(lowest|highest|best|absolute|minimum|maximum|bottom|rock bottom)\b.{0,20}\b(price|offer|you|u|go|do|take|pay|line)\b",
+            r"\b(lowest|highest|best|absolute|minimum|maximum|bottom|rock bottom)\b.{0,20}\b(price|offer|you|u)\b",
             r"\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b",
             r"\bhow (low|high|far|flexible|negotiable)\b|\bhow much (lower|higher|room|less)\b",
             r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
@@ -97,7 +97,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.THREAT,
         _any(
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
-            r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|go|look|buy|find)\b",
+            r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|look|find)\b",
             r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
             r"\b(other|another|more) (buyers?|offers?|people|interested|parties|person)\b|\bsomeone else\b|\bsomebody else\b",
         ),
@@ -120,7 +120,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPARISON,
         _any(
-            r"\b(elsewhere|amazon|ebay|craigslist|online|retail|competitors?|brand new|new ones?)\b",
+            r"\b(elsewhere|amazon|ebay|craigslist|online|retail|competitors?)\b",
             r"\b(other|another|different) (shops?|sellers?|stores?|listings?|places?|ones?)\b|\b(seen|saw|found) (it|one|the same|similar|them)\b",
             r"\bmarket (price|value)\b|\bcheaper (one|at|on|in|than|some)|\bsame (one|thing|item)\b|\bgoing rate\b",
         ),
@@ -158,7 +158,7 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HESITATION,
         _any(
-            r"\bthink (about|it over|on it)\b|\bnot sure\b|\bmaybe\b|\bconsider\b|\bhmm+\b|\bperhaps\b|\bsleep on it\b|\bi'?ll see\b"
+            r"\bthink (about|it over|on it)\b|\bnot sure\b|\bmaybe\b|\bconsider\b|\bhmm+\b|\bperhaps\b|\bsleep on it\b|\bi'?ll see\b(?! you)"
         ),
     ),
     (
@@ -204,13 +204,13 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.CONCESSION,
         _any(
             r"\b(go|come|went|coming) up\b|\bstretch\b|\braise\b|\bbetter offer\b|\bget(ting)? closer\b|\bmeet (you )?(at|in the|half)"
-            r"|\bsplit (the|it)\b|\bhalfway\b|\bcompromise\b|\bi would pay\b|\bi really want this\b|\bwhat about\b.*\d"
+            r"|\bsplit (the|it)\b|\bhalfway\b|\bcompromise\b|\bi would pay\b|\bi really want this\b"
         ),
     ),
     (
         Remark.HOLDING,
         _any(
-            r"\bstay(ing)? at\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
+            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
         ),
     ),
 )
@@ -239,7 +239,8 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HOLDING,
         _any(
-            r"\bstay(ing)? at\b|\bis still\b|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b|\bnot (go|going) lower\b"
+            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
+            r"|\bnot (go|going) lower\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b"
         ),
     ),
 )
@@ -258,8 +259,10 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
     own = _SELLERS_EAR if role is Role.SELLER else _BUYERS_EAR
     condition = ((Remark.CONDITION, _CONDITION),)
     question = bool(_QUESTION.search(heard))
-    if question:
-        order = (*_COMMON, *condition, *own, *_AFTER)
+    priced = find_prices(heard, currency=currency).cents is not None
+    if question:  # "Great, would you take 90?" is no agreement, and "Hello, is it new?" more than a greeting.
+        after = tuple(pair for pair in _AFTER if pair[0] not in (Remark.AGREEMENT, Remark.GREETING))
+        order = (*_COMMON, *condition, *own, *after)
     elif role is Role.BUYER:
         order = (*_COMMON, *own, *condition, *_AFTER)
     else:  # What a buyer says of the condition is no question about it.
@@ -267,7 +270,7 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
     for kind, pattern in order:
         if pattern.search(heard):
             return kind
-    if find_prices(heard, currency=currency).cents is not None or re.search(r"\d", heard):
+    if priced or re.search(r"[$€£]\s?\d", heard):
         return Remark.OFFER
     return Remark.QUESTION if question else Remark.OTHER
 

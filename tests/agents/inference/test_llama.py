@@ -61,3 +61,22 @@ def test_what_it_cannot_do_is_refused_and_the_next_is_answered(url: str, asked: 
         client(url, embedded.NAME, grammar=True).chat(asked)
     assert raised.value.code == "refused"
     assert client(url, embedded.NAME).chat(ask(url, "Hello")).text
+
+
+def test_llama_cpps_own_server_answers_the_same_client():
+    """Another real server: the HTTP server that llama.cpp brings along, without any of ours in between."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(embedded.model_file())
+    params.n_ctx, params.n_parallel, params.cache_ram_mib, params.verbosity = 512, 1, 0, 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    params.api_keys = ["k-1"]
+    server = xllamacpp.Server(params)
+    url = f"{server.listening_address}/v1"
+    reply = client(url, "any", key="k-1").chat(ask(url, "Say hello."))
+    assert reply.text
+    assert reply.output_tokens
+    with pytest.raises(BackendError) as raised:
+        client(url, "any", key="k-2").chat(ask(url, "Say hello."))
+    assert raised.value.code == "refused"
