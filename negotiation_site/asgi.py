@@ -63,5 +63,5 @@ application = ProtocolTypeRouter(
 )
 
 if settings.ROLE == "web":
-    # The first to look at a leaderboard should not wait for all of the record to be read.
-    leaderboard.start_warming()
+    # Whoever looks at a leaderboard should not wait for all of the record to be read.
+    leaderboard.start_keeping_up()

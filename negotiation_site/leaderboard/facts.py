@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 Array: TypeAlias = NDArray[Any]
 
-FORMAT = 2
+FORMAT = 3
 """Changes with the columns: a file of another format is not read."""
 CHUNK = 4_000
 """Episodes read at a time."""
@@ -96,7 +96,10 @@ _WIDE = {"violations": ("i2", len(VIOLATIONS)), "path": ("f4", MAX_PATH)}
 
 @dataclass(frozen=True)
 class Facts:
-    """One row a seat. Undefined numbers are nan; amounts are cents, to seven digits."""
+    """One row a seat. Undefined numbers are nan; amounts are cents, to seven digits.
+
+    `path` has `steps` numbers a row and noughts after them.
+    """
 
     columns: Mapping[str, Array]
     agents: tuple[tuple[str, str], ...] = ()
@@ -343,7 +346,7 @@ def _number(number: float | None) -> float:
 
 _FILE = "seats.npz"
 _UNDEFINED = float("nan")
-_NO_PATH = (float("nan"),) * MAX_PATH
+_NO_PATH = (0.0,) * MAX_PATH
 _FIELDS = (
     "episode_id",
     "episode__market_id",

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -58,6 +59,8 @@ FRESH_S = 10.0
 """How long a worked-out page is shown although games have been added."""
 STALE_S = 120.0
 """How long it is shown while a newer one is worked out beside; only in a web process, which has the time."""
+LOOK_S, RENEW_S = 10.0, 60.0
+"""How often a web process looks for new games, and works the first pages out anew when there are some."""
 KEPT = 64
 """Worked-out pages that are kept."""
 PEOPLE_A_PAGE = 50
@@ -347,28 +350,50 @@ def forget() -> None:
         _kept.clear()
 
 
-def warm() -> None:
-    """Work the first pages out before anybody asks. A database that does not answer yet is left alone."""
-    try:
-        agents_board(Filters())
-        ladder(Filters())
-    except DatabaseError as error:
-        log.warning("The leaderboards are worked out with the first request: %s", error)
+def keep_up(*, wait: Callable[[float], bool], look_s: float = LOOK_S, renew_s: float = RENEW_S) -> None:
+    """Read new games as they come and work the first pages out now and then, so that nobody waits for either.
+
+    `wait(seconds)` returns true when it is time to stop.
+    """
+    worked_at: tuple[int, int] | None = None
+    until_renewal = 0.0
+    while True:
+        try:
+            held = facts.current()
+            if until_renewal <= 0 and held.version != worked_at:
+                _renew(Filters())
+                worked_at, until_renewal = held.version, renew_s
+        except DatabaseError as error:
+            log.warning("The leaderboards are not kept up while the database does not answer: %s", error)
+            connections.close_all()
+        if wait(look_s):
+            return
+        until_renewal -= look_s
 
 
-def start_warming() -> None:
-    """`warm` beside the start of a web process."""
-    _apart(warm)
+def _renew(filters: Filters) -> None:
+    """Work the pages that are looked at most out anew."""
+    for key, work in (("board", _board), ("ladder", _ladder)):
+        _work((key, filters, get_language()), partial(work, filters=filters))
+
+
+def start_keeping_up() -> None:
+    """`keep_up` beside a web process, for as long as it lives."""
+    _apart(lambda: keep_up(wait=threading.Event().wait))
+
+
+def _board(held: Facts, *, filters: Filters) -> tuple[Board, tuple[Name, ...]]:
+    named = names(held)
+    return tables.board(held, chosen_rows(held, filters, named)), named
+
+
+def _ladder(held: Facts, *, filters: Filters) -> list[people.Standing]:
+    return people.ladder(held, matching(held, filters)).standings()
 
 
 def agents_board(filters: Filters) -> tuple[Board, tuple[Name, ...]]:
     """The board of the filters, and the names of its agents."""
-
-    def work(held: Facts) -> tuple[Board, tuple[Name, ...]]:
-        named = names(held)
-        return tables.board(held, chosen_rows(held, filters, named)), named
-
-    return worked_out(("board", filters), work)
+    return worked_out(("board", filters), partial(_board, filters=filters))
 
 
 def all_agents() -> Line:
@@ -378,11 +403,7 @@ def all_agents() -> Line:
 
 def ladder(filters: Filters) -> list[people.Standing]:
     """The people's ladder of the filters."""
-
-    def work(held: Facts) -> list[people.Standing]:
-        return people.ladder(held, matching(held, filters)).standings()
-
-    return worked_out(("ladder", filters), work)
+    return worked_out(("ladder", filters), partial(_ladder, filters=filters))
 
 
 # --- Agents -----------------------------------------------------------------------------------------

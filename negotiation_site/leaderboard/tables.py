@@ -464,15 +464,23 @@ def _tiers(lines: list[Line], sample: Sample, rows: Rows, one: Array) -> tuple[f
 
 def _paths(lines: list[Line], sample: Sample, rows: Rows) -> None:
     """Mean part of the way given up after own offer 1, 2, …"""
-    path, steps = rows["path"], rows["steps"]
-    for place in range(MAX_PATH):
-        on = np.flatnonzero(steps > place)
-        agent = sample.column[on]
-        totals = np.bincount(agent, weights=path[on, place], minlength=sample.columns)
-        counts = np.bincount(agent, minlength=sample.columns)
-        for line, total, count in zip(lines, totals.tolist(), counts.tolist(), strict=True):
-            line.path += (total / count if count else None,)
-            line.path_games += (count,)
+    steps = rows["steps"]
+    on = np.flatnonzero(steps > 1)
+    counts = np.bincount(sample.column * (MAX_PATH + 1) + steps, minlength=sample.columns * (MAX_PATH + 1))
+    reached = counts.reshape(sample.columns, MAX_PATH + 1)[:, ::-1].cumsum(axis=1)[:, -2::-1]
+    totals = np.zeros((sample.columns, MAX_PATH))
+    if len(on):
+        order = on[np.argsort(sample.column[on].astype("i2"), kind="stable")]
+        path = rows["path"][order]
+        agent = sample.column[order]
+        first = np.flatnonzero(np.concatenate([[True], agent[1:] != agent[:-1]]))
+        totals[agent[first]] = np.add.reduceat(path, first, axis=0, dtype="f8")
+    for place, line in enumerate(lines):
+        line.path_games = tuple(reached[place].tolist())
+        line.path = tuple(
+            total / count if count else None
+            for total, count in zip(totals[place].tolist(), line.path_games, strict=True)
+        )
 
 
 # --- On equal terms ---------------------------------------------------------------------------------

@@ -40,11 +40,11 @@ def facts_of(*rows: dict[str, Any], agents: int = 5) -> Facts:
     filled = [{"episode": number, "scenario": number} | PLAIN | row for number, row in enumerate(rows, start=1)]
     columns = {name: np.array([row.get(name, 0) for row in filled], dtype) for name, dtype in _DTYPES.items()}
     for name, (dtype, width) in _WIDE.items():
-        empty = [NAN if dtype == "f4" else 0] * width
+        empty = [0] * width
         wide = [[*row.get(name, ()), *empty[len(row.get(name, ())) :]] for row in filled]
         columns[name] = np.array(wide, dtype).reshape(len(filled), width)
     columns["broken"] = columns["violations"].sum(axis=1).astype("i4")
-    columns["steps"] = (~np.isnan(columns["path"])).sum(axis=1).astype("i1")
+    columns["steps"] = np.array([len(row.get("path", ())) for row in filled], "i1")
     return Facts(
         columns=columns,
         agents=tuple((f"agent-{number}", "1") for number in range(agents)),

@@ -6,11 +6,12 @@ import io
 import re
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 
 from markets import identity
-from markets.models import Episode, EpisodeSeat
+from markets.models import EpisodeSeat
 from negotiation_site.leaderboard import pages
 from negotiation_site.leaderboard.tables import PROVISIONAL
 from tests.markets import rooms
@@ -307,13 +308,32 @@ def test_no_more_pages_are_kept_than_fit(client: Client, monkeypatch):
     assert len(pages._kept) == 3
 
 
-def test_warming_up_works_without_a_game_and_works_the_first_page_out(client: Client, monkeypatch):
-    pages.warm()
-    stored(rooms.market(), seller="linear")
-    pages.warm()
-    monkeypatch.setattr(pages.tables, "board", None)
-    assert client.get(CSV).status_code == 200
-    assert Episode.objects.count() == 1
+def test_new_games_are_read_before_anybody_asks_and_the_first_page_worked_out_now_and_then(client: Client, monkeypatch):
+    worked, waits = [], iter([False, False, False, True])
+    made = pages.tables.board
+    monkeypatch.setattr(pages.tables, "board", lambda *args: worked.append(len(args[0])) or made(*args))
+
+    def wait(seconds: float) -> bool:
+        stored(rooms.market(), seller="linear", count=1, seed=len(worked) + int(seconds))
+        return next(waits)
+
+    pages.keep_up(wait=wait, look_s=10, renew_s=15)
+    assert worked == [0, 4]  # At once, and after the second pause: every fifteen seconds at most.
+    assert len(pages.facts.current()) == 8
+
+
+def test_a_database_that_does_not_answer_is_waited_for(monkeypatch, caplog):
+    calls = []
+
+    def fails() -> None:
+        calls.append(1)
+        raise OperationalError("gone away")
+
+    monkeypatch.setattr(pages.facts, "current", fails)
+    monkeypatch.setattr(pages.connections, "close_all", lambda: None)
+    pages.keep_up(wait=lambda seconds: len(calls) == 2)
+    assert len(calls) == 2
+    assert "gone away" in caplog.text
 
 
 def test_the_board_is_in_the_menu(client: Client):
