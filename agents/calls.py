@@ -68,8 +68,8 @@ class Asked(NamedTuple):
     request: ChatRequest
     reply: ChatReply
 
-    def note(self, outcome: str = "used", detail: str = "") -> None:
-        """Tell the listener."""
+    def note(self, outcome: str = "used", detail: str = "", *, used: bool | None = None) -> None:
+        """Tell the listener; only `used` counts as used unless said otherwise."""
         _tell(
             Call(
                 purpose=self.purpose,
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
                 reply=self.reply,
                 outcome=outcome,
                 detail=detail,
-                used=outcome == "used",
+                used=outcome == "used" if used is None else used,
             )
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from agents import calls
 from agents.backends import ChatMessage, ChatReply, ChatRequest
 from agents.base import Turn
+from agents.narrator import names_itself
 from agents.parsing import Codec, ParseFailure, Reason
 from markets.engine.observation import Observation
 from markets.engine.protocol import AcceptOffer, Action, MakeOffer, Role
@@ -71,7 +72,13 @@ class ModelAgent:
         except ParseFailure as failure:
             asked.note(failure.reason, failure.sentence)
             raise
-        asked.note()
+        naming = [
+            action for action in actions if names_itself(action.talk, model=asked.reply.model or asked.asked_model)
+        ]
+        if naming:  # Said and counted: its games are no blind ones.
+            asked.note("names_itself", "It gave away that a model speaks.", used=True)
+        else:
+            asked.note()
         return actions
 
     def _allowed(self, reply: ChatReply, observation: Observation) -> tuple[Action, ...]:

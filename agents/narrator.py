@@ -232,6 +232,11 @@ _CONDITIONAL = re.compile(r"\b(?:if|would|could|can we|do we|have we|shall we|ma
 _DIGITS = re.compile(r"\d")
 
 
+def names_itself(words: str, *, model: str) -> bool:
+    """Whether words give away that a model speaks, or which."""
+    return bool(_ITSELF.search(words)) or bool(model and model.casefold() in words.casefold())
+
+
 def tidy(text: str) -> str:
     """A model's answer without a label, quotation marks around it, or lines."""
     words = " ".join(_LABEL.sub("", text.strip()).split())
@@ -251,7 +256,7 @@ def fault(words: str, action: Action, observation: Observation, *, model: str = 
         return Fault.NOT_TEXT
     if re.search(r"[<>{}\[\]|]|\*\*|```|^#", words):
         return Fault.MARKUP
-    if _ITSELF.search(words) or (model and model.casefold() in words.casefold()):
+    if names_itself(words, model=model):
         return Fault.NAMES_ITSELF
     if _LEAK.search(words):
         return Fault.LEAK

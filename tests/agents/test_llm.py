@@ -131,6 +131,13 @@ def test_a_back_end_that_is_down_is_reported_and_rises():
     assert [(call.outcome, call.reply) for call in heard] == [("timeout", None)]
 
 
+def test_a_model_that_gives_itself_away_is_heard_and_counted():
+    agent, heard = asked(FakeBackend(["Talk: As an AI language model I offer $45.\nAction: [BUY] $45"]))
+    with calls.listening(Listener(heard.append)):
+        assert agent.act(turn(Table(bilateral()), B1)).talk.startswith("As an AI")
+    assert [(call.outcome, call.used) for call in heard] == [("names_itself", True)]
+
+
 def test_the_model_is_told_its_own_value_the_rules_and_what_was_said():
     fake = FakeBackend([BID])
     agent, _ = asked(fake)
