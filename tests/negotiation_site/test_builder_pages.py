@@ -166,7 +166,7 @@ def test_a_form_of_another_site_builds_nothing(market, researcher):
 
 
 def test_the_starter_world_can_be_looked_at_version_by_version(client):
-    call_command("seed_demo", "--json")
+    call_command("seed_demo", "--bare", "--json")
     html = page(client, "/builder/")
     for market in Market.objects.all():
         assert f"/builder/markets/{market.slug}/" in html
@@ -226,7 +226,7 @@ def test_the_preview_needs_no_name_and_says_what_is_wrong(client):
 
 
 def test_the_fields_that_follow_from_another_come_with_the_preview(client):
-    call_command("seed_demo", "--json")
+    call_command("seed_demo", "--bare", "--json")
     shown = {"shown_seats": "bilateral:1", "shown_goods": ""}
     same = posted(client, "/builder/preview/", status=200, **shown).content.decode()
     assert "hx-swap-oob" not in same
@@ -263,7 +263,7 @@ def test_a_market_is_saved_and_can_be_played_at_once(client, researcher):
 
 
 def test_a_market_with_everything_set_is_saved_as_it_was_typed(client):
-    call_command("seed_demo", "--json")
+    call_command("seed_demo", "--bare", "--json")
     fields = FIELDS | {
         "family": "catalogue",
         "catalogue": "starter",
