@@ -182,9 +182,15 @@ _CONDITION = _any(
     r"\b(condition|scratch\w*|damage\w*|broken|working|works (well|fine|great|like|perfectly)|(does|do) (it|they) work|used|worn|defects?|defective|quality|dents?|stains?"
     r"|batter(y|ies)|original|box|manual|warranty|colou?rs?|size|dimensions?|how (old|big|long|heavy|many|new)|tested|clean"
     r"|rust|cracks?|functional|flaws?|issues|problems|(any|an) (issue|problem)|material|brand|model|year|accessories|includ(e|es|ed|ing)|come with|comes with|spacious|comfortable|features?|shape|bedrooms?|utilities|paint|tires|miles"
-    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (more|about))\b"
+    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (more|about)|information|details|mileage|smoking|comps)\b"
 )
 _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
+    (
+        Remark.HOLDING,
+        _any(
+            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\b(no|not|never) (any )?(higher|more) than\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
+        ),
+    ),
     (
         Remark.INTEREST,
         _any(
@@ -207,14 +213,15 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
             r"|\bsplit (the|it)\b|\bhalfway\b|\bcompromise\b|\bi would pay\b|\bi really want this\b"
         ),
     ),
+)
+_BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HOLDING,
         _any(
-            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
+            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
+            r"|\bnot (go|going) lower\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
         ),
     ),
-)
-_BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.INTEREST,
         _any(
@@ -234,13 +241,6 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         _any(
             r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\bfor you\b|\bi could do\b|\blower\b|\bdiscount\b|\bsplit (the|it)\b"
             r"|\bhalfway\b|\bcompromise\b|\bmake it\b|\bi want this to work\b|\bhow does that sound\b"
-        ),
-    ),
-    (
-        Remark.HOLDING,
-        _any(
-            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
-            r"|\bnot (go|going) lower\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b"
         ),
     ),
 )
@@ -327,7 +327,6 @@ _BOTH: dict[Remark, tuple[str, ...]] = {
         "All right, I respect that.",
     ),
     Remark.GREETING: ("Hello to you too.", "Hi, good to meet you.", "Hello, nice of you to write.", "Hi there."),
-    Remark.QUESTION: ("That is a fair question.", "Good that you ask.", "Let me answer with a number."),
     Remark.OTHER: ("I hear you.", "I see.", "I understand.", "Thanks for telling me."),
     Remark.URGENCY: ("Quick would suit me too.", "I am glad that you can be quick.", "That would suit me."),
 }
@@ -380,6 +379,11 @@ _SELLER: dict[Remark, tuple[str, ...]] = {
         "I can see why you hesitate at that price.",
     ),
     Remark.PRAISE: ("Thank you, I am glad you like it.", "Thanks for the kind words.", "I am glad to hear that."),
+    Remark.QUESTION: (
+        "I know no more than the description says.",
+        "I cannot say more than the description does.",
+        "A fair question, but I only know what the description says.",
+    ),
     Remark.OFFER: (
         "Thank you for the offer.",
         "I have seen your offer.",
@@ -423,6 +427,11 @@ _BUYER: dict[Remark, tuple[str, ...]] = {
         "I understand that you would like more.",
         "I know that it is worth something to you.",
         "I did not mean to offend you with my offer.",
+    ),
+    Remark.QUESTION: (
+        "Let us come to that once we have a price.",
+        "I would rather settle the price first.",
+        "A fair question, but the price comes first for me.",
     ),
     Remark.PRAISE: ("I do like it.", "It does look good.", "Thanks for the kind words."),
     Remark.OFFER: ("Thank you for the price.", "I have seen your price.", "Thanks for naming a price."),
