@@ -51,6 +51,8 @@ class Fault(StrEnum):
     CONTRADICTION = "contradiction"
     OTHER_ROLE = "other_role"
     NAMES_ITSELF = "names_itself"
+    NOT_SPOKEN = "not_spoken"
+    """Tells of the conversation instead of taking part in it."""
     NOT_IN_GRAMMAR = "not_in_grammar"
 
 
@@ -213,6 +215,12 @@ _ITSELF = re.compile(
     r"|as an assistant|virtual assistant|my (?:instructions|prompt|programming|training)|system prompt)\b",
     re.IGNORECASE,
 )
+_TELLS = re.compile(
+    r"\bthe (?:buyer|seller)(?:'s)? (?:wrote|writes|said|says|saying|replied|replies|asked|asks|explained|smiled|message)\b"
+    r"|\b(?:here(?:'s| is)|this is) (?:the|a|my)(?: possible)? (?:message|reply|response)\b|\byour move\b"
+    r"|\bthe conversation so far\b",
+    re.IGNORECASE,
+)
 _AGREES = re.compile(
     r"\b(?:it'?s|it is|that'?s|we have|we'?ve got|you have|you'?ve got) a deal\b|\b(?:i|we) accept\b|\bagreed\b"
     r"|\bsold\b|\bdeal[!.]|^deal\b|\bit is yours[.!]|\bit'?s yours[.!]|\bi'?ll take it\b",
@@ -258,6 +266,8 @@ def fault(words: str, action: Action, observation: Observation, *, model: str = 
         return Fault.MARKUP
     if names_itself(words, model=model):
         return Fault.NAMES_ITSELF
+    if _TELLS.search(words):
+        return Fault.NOT_SPOKEN
     if _LEAK.search(words):
         return Fault.LEAK
     if wrong := _wrong_amount(words, action, observation):

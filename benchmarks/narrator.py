@@ -24,6 +24,7 @@ from agents.backends.config import read
 from agents.base import Turn
 from agents.inference import embedded
 from agents.narrator import Narrator, Speech
+from agents.scripted.talk import short_name
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.priors import BandsSpec, UniformSpec
@@ -90,7 +91,7 @@ def heard(role: Role, words: str, title: str, dollars: int) -> tuple[Turn, Actio
 def names_other_price(words: str, turn: Turn, offer: MakeOffer) -> bool:
     """Whether an amount is named that is not the offer's; names of products may hold any."""
     for product in turn.observation.products:
-        words = words.replace(product.title, "it")
+        words = words.replace(product.title, "it").replace(short_name(product.title), "it")
     return any(
         mention.kind is not ReadingKind.NON_PRICE and mention.cents != offer.price_cents
         for mention in find_prices(words, currency="USD").mentions

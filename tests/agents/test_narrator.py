@@ -99,6 +99,8 @@ def test_words_that_go_with_the_move_are_heard(words: str, action: Action, obser
         ("I accept, it is a deal.", Leave(), AS_SELLER, Fault.CONTRADICTION),
         ("I would pay $84.00 for it.", ASK, AS_SELLER, Fault.OTHER_ROLE),
         ("I am selling it for $60.00.", BID, AS_BUYER, Fault.OTHER_ROLE),
+        ('The buyer said "less", so the seller replied $84.00.', ASK, AS_SELLER, Fault.NOT_SPOKEN),
+        ("Here is the message: $84.00.", ASK, AS_SELLER, Fault.NOT_SPOKEN),
         ("As an AI language model I ask $84.00.", ASK, AS_SELLER, Fault.NAMES_ITSELF),
         ("I am Tiny-9 and I ask $84.00.", ASK, AS_SELLER, Fault.NAMES_ITSELF),
         ("My instructions say $84.00.", ASK, AS_SELLER, Fault.NAMES_ITSELF),
