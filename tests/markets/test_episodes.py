@@ -1,8 +1,10 @@
 """The one record: the same from a live room and a simulation, valid without words or names, and false when touched."""
 
 import json
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.utils import timezone
 
 from agents import registry, simulation
@@ -284,6 +286,15 @@ def test_figures_are_worked_out_again_from_the_log():
     assert episodes.refresh_figures() == 1
     assert episodes.verify(Episode.objects.get())
     assert episodes.refresh_figures() == 0
+
+
+def test_records_from_before_figures_were_kept_get_theirs_when_the_site_is_brought_up_to_date():
+    migration = import_module("markets.migrations.0002_episode_figures")
+    kept = [dealt().episode, simulated(rooms.market("catalogue"), seller="greedy", buyers="linear,linear")]
+    Episode.objects.update(scenario_key=0)
+    EpisodeSeat.objects.update(figures="")
+    migration.work_out(apps, None)
+    assert all(episodes.verify(Episode.objects.get(pk=episode.pk)) for episode in kept)
 
 
 def changes() -> list[int]:
