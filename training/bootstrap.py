@@ -70,6 +70,16 @@ class Resamples:
             return Estimate(mean)
         return Estimate(mean, *ends(self.draws(per_row)))
 
+    def estimates(self, columns: "Array") -> list[Estimate]:
+        """`estimate` of every column at once."""
+        values = columns[self.rows]
+        if not len(values):
+            return [NONE] * columns.shape[1]
+        means = values.mean(axis=0).tolist()
+        if self.weights is None:
+            return [Estimate(mean) for mean in means]
+        return [Estimate(mean, *ends(draws)) for mean, draws in zip(means, self.draws(columns).T, strict=True)]
+
     def ratios(self, parts: "Sequence[tuple[Array, Array]]") -> list[Estimate]:
         """Of each pair: sum of one number a scenario / sum of the other, with its interval; None where that sums to 0.
 

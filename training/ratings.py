@@ -175,11 +175,17 @@ def rate(games: Games, *, seed: int = 0, resamples: int = RESAMPLES) -> Ratings:
                 seller=seller,
                 buyer=buyer,
                 games=games.scenarios,
-                seller_share=with_gains.estimate(shares[Role.SELLER][:, column]),
-                buyer_share=with_gains.estimate(shares[Role.BUYER][:, column]),
-                deal_rate=everywhere.estimate(games.deals[:, column].astype(float)),
+                seller_share=seller_share,
+                buyer_share=buyer_share,
+                deal_rate=deal_rate,
             )
-            for column, (seller, buyer) in enumerate(games.pairs)
+            for (seller, buyer), seller_share, buyer_share, deal_rate in zip(
+                games.pairs,
+                with_gains.estimates(shares[Role.SELLER]),
+                with_gains.estimates(shares[Role.BUYER]),
+                everywhere.estimates(games.deals.astype(float)),
+                strict=True,
+            )
         ),
     )
 

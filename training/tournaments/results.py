@@ -256,7 +256,7 @@ def _figures(rated: Ratings) -> dict[str, Any]:
             {
                 "a": gap.a,
                 "b": gap.b,
-                **flat("share", gap.share),
+                **flat("difference", gap.share),
                 "p": gap.p,
                 "p_holm": gap.p_holm,
                 "wins": gap.wins,
