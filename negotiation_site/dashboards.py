@@ -144,7 +144,7 @@ def plot(
             "title": {"text": title},
             "xaxis": {"automargin": True, "zeroline": False} | x,
             "yaxis": {"automargin": True, "zeroline": False} | y,
-            "legend": {"orientation": "h", "y": -0.2, "yanchor": "top"},
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
             "margin": {"l": 60, "r": 16, "t": 24, "b": 48},
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",

@@ -230,7 +230,7 @@ def tier_labels(edges: Sequence[float], currency: str) -> list[str]:
 
 def openings(board: Board, names: Sequence[Name]) -> Chart | None:
     """First offers against outcomes."""
-    traces, rows = [], []
+    traces, rows, places = [], [], _places(board)
     for role, colour, symbol in ROLES:
         lines = [line for line in board.lines if role in line.opening and role in line.role_share]
         if not lines:
@@ -244,13 +244,17 @@ def openings(board: Board, names: Sequence[Name]) -> Chart | None:
                 symbol=symbol,
                 x_intervals=[line.opening[role] for line in lines],
                 y_intervals=[line.role_share[role] for line in lines],
-                text=[names[line.agent].title for line in lines],
-                hovertemplate="%{text}: %{x:.2f}, %{y:.1%}<extra></extra>",
+                text=[str(places[line.agent]) for line in lines],
+                hovertext=[names[line.agent].title for line in lines],
+                mode="markers+text",
+                textposition="top center",
+                hovertemplate="%{hovertext}: %{x:.2f}, %{y:.1%}<extra></extra>",
+                cliponaxis=False,
             )
         )
         rows += [
             (
-                names[line.agent].title,
+                _numbered(board, line, names),
                 role_text(role),
                 decimals(line.opening[role]),
                 estimated(line.role_share[role]),
@@ -269,7 +273,7 @@ def openings(board: Board, names: Sequence[Name]) -> Chart | None:
         note=_(
             "A seller's first ask out of its cost, a buyer's first bid out of its value: 1 is the own limit, and the "
             "further from it the bolder. The slope says how far deal prices follow the other side's value: 0 is one "
-            "price for all, 1 follows it fully."
+            "price for all, 1 follows it fully. Agents are numbered in the order of the board."
         ),
         traces=traces,
         columns=(
