@@ -99,13 +99,13 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
             r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|look|find)\b",
             r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
-            r"\b(other|another|more) (buyers?|offers?|people|interested|parties|person)\b|\bsomeone else\b|\bsomebody else\b",
+            r"\b(other|another|more) (buyers?|offers?|parties|interested)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
         ),
     ),
     (
         Remark.HARDSHIP,
         _any(
-            r"\b(poor|student|(i am|i'm|im|are|is) broke|afford|unemployed|jobless|savings?|hospital|sick|homeless|struggling|desperate)\b",
+            r"\b((am|i'm|im|of|so|too|very|are) poor|student|(i am|i'm|im|are|is) broke|afford|unemployed|jobless|savings?|hospital|sick|homeless|struggling|desperate)\b",
             r"\b(tight|small|limited|low|my) budget\b|\b(no|little|not much|short on|short of|all the|all i have) (money|cash)\b",
             r"\ball i (have|got|can)\b|\blost my job\b|\bpay(ing)? (my )?(rent|bills)\b|\bplease,? (i|help)\b",
         ),
@@ -145,7 +145,9 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     ),
     (
         Remark.WELL_BEING,
-        _any(r"\bhow are (you|u|things)\b|\bhow('s| is) it going\b|\bhow do you do\b|\bhow have you been\b"),
+        _any(
+            r"\bhow are (you|u|things)\b|\bwhat'?s up\b|\b(and|how about) you\b|, you\?|\bhow are you doing\b|\bhow('s| is) it going\b|\bhow do you do\b|\bhow have you been\b"
+        ),
     ),
     (
         Remark.URGENCY,
@@ -164,14 +166,14 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.REFUSAL,
         _any(
-            r"^\W*(no|nope|nah|never|lol|not)\b|\b(can'?t|cannot|can not|won'?t|will not) (do|pay|accept|go|take|sell|let|agree)\b"
+            r"^\W*(no|nope|nah|never)\W*$|\b(can'?t|cannot|can not|won'?t|will not) (do|pay|accept|go|take|sell|let|agree)\b"
             r"|\bno way\b|\bnot (possible|interested|going to|gonna|for me|happening)\b|\bi('ll| will) (have to )?pass\b|\bno deal\b"
         ),
     ),
     (
         Remark.AGREEMENT,
         _any(
-            r"^\W*(ok(ay)?|yes|yeah|yep|sure|fine|deal|agreed|sounds (good|fair|great)|great|alright|all right|good|cool|perfect)\b"
+            r"^\W*(deal|agreed|done)\b"
             r"|\bsounds (good|fair|great|reasonable)\b|\b(have|got|it's|is) a deal\b|\bworks for me\b|\baccept (the|your) offer\b|\bit is!|\bi('ll| will) take it\b|\bi agree\b"
         ),
     ),
@@ -180,9 +182,9 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
 
 _CONDITION = _any(
     r"\b(condition|scratch\w*|damage\w*|broken|working|works (well|fine|great|like|perfectly)|(does|do) (it|they) work|used|worn|defects?|defective|quality|dents?|stains?"
-    r"|batter(y|ies)|original|box|manual|warranty|colou?rs?|size|dimensions?|how (old|big|long|heavy|many|new)|tested|clean"
+    r"|batter(y|ies)|original (box|paint|owner|packaging|parts)|box|manual|warranty|colou?rs?|size|dimensions?|how (old|big|long|heavy|many|new)|tested|clean"
     r"|rust|cracks?|functional|flaws?|issues|problems|(any|an) (issue|problem)|material|brand|model|year|accessories|includ(e|es|ed|ing)|come with|comes with|spacious|comfortable|features?|shape|bedrooms?|utilities|paint|tires|miles"
-    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (more|about)|information|details|mileage|smoking|comps)\b"
+    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (more|about)|(more|any) (information|info|details)|mileage|smoking|comps)\b"
 )
 _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
@@ -201,7 +203,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPLAINT,
         _any(
-            r"\btoo (much|high|expensive|steep|pricey|rich|far)\b|\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b",
+            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b",
             r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\blower (the|your|it)\b|\btake less\b",
             r"\b(is|that's|thats) a lot\b|\btoo fast\b|\bmore than i\b|\bknock (off|some)\b|\bworth (it|that|less)\b|\btake (something|anything) off\b|\bless than\b",
         ),
@@ -246,6 +248,18 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
 )
 
 
+_IN_A_WORD = (
+    (Remark.REFUSAL, _any(r"^\W*(no|nope|nah|never|not)\b")),
+    (
+        Remark.AGREEMENT,
+        _any(r"^\W*(ok(ay)?|yes|yeah|yep|yup|sure|fine|deal|great|alright|all right|good|cool|perfect|definitely)\b"),
+    ),
+)
+"""What says yes or no only where hardly anything follows: "Yes, there is a park nearby" agrees to nothing."""
+LONGEST_WORD_OF_ASSENT = 5
+_ASKS_TO_TAKE = _any(r"\b(take|accept|do|sell it|let it go|how about|what about|go for|consider|would|settle)\b")
+_BEFORE_PRICES = 4
+"""Of the common remarks, those that matter more than a price in the same breath."""
 _QUESTION = re.compile(
     r"\?|\btell me\b|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
     re.IGNORECASE,
@@ -260,9 +274,13 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
     condition = ((Remark.CONDITION, _CONDITION),)
     question = bool(_QUESTION.search(heard))
     priced = find_prices(heard, currency=currency).cents is not None
-    if question:  # "Great, would you take 90?" is no agreement, and "Hello, is it new?" more than a greeting.
+    if question and priced and _ASKS_TO_TAKE.search(heard):
+        order: tuple[tuple[Remark, re.Pattern[str]], ...] = (*_COMMON[:_BEFORE_PRICES], (Remark.OFFER, _ASKS_TO_TAKE))
+    elif question:  # "Great, would you take 90?" is no agreement, and "Hello, is it new?" more than a greeting.
         after = tuple(pair for pair in _AFTER if pair[0] not in (Remark.AGREEMENT, Remark.GREETING))
-        order = (*_COMMON, *condition, *own, *after)
+        interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
+        moving = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
+        order = (*_COMMON, *moving, *condition, *interest, *after)
     elif role is Role.BUYER:
         order = (*_COMMON, *own, *condition, *_AFTER)
     else:  # What a buyer says of the condition is no question about it.
@@ -270,6 +288,10 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
     for kind, pattern in order:
         if pattern.search(heard):
             return kind
+    if not question and len(heard.split()) <= LONGEST_WORD_OF_ASSENT:
+        for kind, pattern in _IN_A_WORD:
+            if pattern.search(heard):
+                return kind
     if priced or re.search(r"[$€£]\s?\d", heard):
         return Remark.OFFER
     return Remark.QUESTION if question else Remark.OTHER
@@ -478,12 +500,16 @@ def open_for(turn: Turn, action: Action) -> Book:
     draw = turn.words
     moves = sentences(observation=observation, action=action)
     if isinstance(action, AcceptOffer | Leave):
-        return Book((), _drawn(moves, said, draw))
+        return Book((), _drawn(_filled(moves, turn, action), said, draw))
     kind = remark(table.last_heard(turn, thread), role=observation.role, currency=observation.currency)
     openings = _openings(observation, action, kind)
     if openings:
         moves = tuple(_without_opening(sentence) for sentence in moves)
-    return Book(_drawn(openings, said, draw), _drawn(moves, said, draw))
+    return Book(_drawn(openings, said, draw), _drawn(_filled(moves, turn, action), said, draw))
+
+
+def _filled(templates: tuple[str, ...], turn: Turn, action: Action) -> tuple[str, ...]:
+    return tuple(filled(template, observation=turn.observation, action=action) for template in templates)
 
 
 def _openings(observation: Observation, action: Action, kind: Remark) -> tuple[str, ...]:

@@ -208,9 +208,8 @@ def speak(*, observation: Observation, action: Action, chance: random.Random) ->
 
 
 def sentences(*, observation: Observation, action: Action) -> tuple[str, ...]:
-    """Every sentence that may go with `action`."""
-    variants = SENTENCES[observation.role, situation(observation, _thread(observation, action), action)]
-    return tuple(filled(sentence, observation=observation, action=action) for sentence in variants)
+    """Every sentence that may go with `action`, to be filled in."""
+    return SENTENCES[observation.role, situation(observation, _thread(observation, action), action)]
 
 
 def filled(sentence: str, *, observation: Observation, action: Action) -> str:
