@@ -192,7 +192,7 @@ def _record_text(board: Board, codes: set[int], games: int) -> str:
     text = ngettext("%(count)s seat in games that are open.", "%(count)s seats in games that are open.", games) % {
         "count": count(games)
     }
-    ranked = [line for line in board.lines if line.equal_terms.value is not None and not line.provisional]
+    ranked = [line for line in board.lines if line.has_place]
     for place, line in enumerate(ranked, start=1):
         if line.agent in codes:
             return _(

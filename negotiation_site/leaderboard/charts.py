@@ -102,8 +102,8 @@ def share_and_deals(board: Board, names: Sequence[Name]) -> Chart | None:
         title=_("Do those who keep more close fewer deals?"),
         caption=_("Deal rate and share of every agent"),
         note=_(
-            "All games of each agent in which something could be gained, whoever sat opposite. Agents are numbered in "
-            "the order of the board."
+            "All games of each agent in which something could be gained, whoever sat opposite. Numbers are places on "
+            "the board; letters have none."
         ),
         traces=[
             dashboards.points(
@@ -113,7 +113,7 @@ def share_and_deals(board: Board, names: Sequence[Name]) -> Chart | None:
                 colour=dashboards.BUYER,
                 x_intervals=[line.deal_rate_with_gains for line in lines],
                 y_intervals=[line.share for line in lines],
-                text=[str(places[line.agent]) for line in lines],
+                text=[places[line.agent] for line in lines],
                 hovertext=[names[line.agent].title for line in lines],
                 mode="markers+text",
                 textposition="top center",
@@ -244,7 +244,7 @@ def openings(board: Board, names: Sequence[Name]) -> Chart | None:
                 symbol=symbol,
                 x_intervals=[line.opening[role] for line in lines],
                 y_intervals=[line.role_share[role] for line in lines],
-                text=[str(places[line.agent]) for line in lines],
+                text=[places[line.agent] for line in lines],
                 hovertext=[names[line.agent].title for line in lines],
                 mode="markers+text",
                 textposition="top center",
@@ -273,7 +273,7 @@ def openings(board: Board, names: Sequence[Name]) -> Chart | None:
         note=_(
             "A seller's first ask out of its cost, a buyer's first bid out of its value: 1 is the own limit, and the "
             "further from it the bolder. The slope says how far deal prices follow the other side's value: 0 is one "
-            "price for all, 1 follows it fully. Agents are numbered in the order of the board."
+            "price for all, 1 follows it fully. Numbers are places on the board; letters have none."
         ),
         traces=traces,
         columns=(
@@ -341,8 +341,8 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
         caption=_("Exploration and fixation of sellers with several buyers"),
         note=_(
             "Coverage: buyers written to up to the first sale, out of all. Fixation: messages after the first that "
-            "went to whoever was bidding most. Evenness of the messages: 1 spreads them evenly, 0 sends all to one. Agents "
-            "are numbered in the order of the board."
+            "went to whoever was bidding most. Evenness of the messages: 1 spreads them evenly, 0 sends all to one. Numbers "
+            "are places on the board; letters have none."
         ),
         traces=[
             dashboards.points(
@@ -353,7 +353,7 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
                 symbol="square",
                 x_intervals=[line.coverage for line in lines],
                 y_intervals=[line.fixation for line in lines],
-                text=[str(places[line.agent]) for line in lines],
+                text=[places[line.agent] for line in lines],
                 hovertext=[names[line.agent].title for line in lines],
                 mode="markers+text",
                 textposition="top center",
@@ -385,9 +385,12 @@ def exploration(board: Board, names: Sequence[Name]) -> Chart | None:
     )
 
 
-def _places(board: Board) -> dict[int, int]:
-    """Numbers of the agents in the order of the board."""
-    return {line.agent: place for place, line in enumerate(board.lines, start=1)}
+def _places(board: Board) -> dict[int, str]:
+    """The marks of agents in crowded plots: the place on the board, a letter for those without one."""
+    ranked = [line.agent for line in board.lines if line.has_place]
+    rest = [line.agent for line in board.lines if not line.has_place]
+    letters = [chr(ord("a") + place % 26) * (1 + place // 26) for place in range(len(rest))]
+    return {agent: str(place) for place, agent in enumerate(ranked, start=1)} | dict(zip(rest, letters, strict=True))
 
 
 def _numbered(board: Board, line: Line, names: Sequence[Name]) -> str:

@@ -475,7 +475,7 @@ def _compared_text(board: Board) -> str:
 
 
 def _main_table(board: Board, named: tuple[Name, ...]) -> Table:
-    ranked = [line for line in board.lines if line.equal_terms.value is not None and not line.provisional]
+    ranked = [line for line in board.lines if line.has_place]
     places = {line.agent: place for place, line in enumerate(ranked, start=1)}
     quality = any(line.quality.value is not None for line in board.lines)
     columns = [

@@ -110,6 +110,11 @@ class Line:
         return self.tables < PROVISIONAL
 
     @property
+    def has_place(self) -> bool:
+        """Whether it is ranked."""
+        return self.equal_terms.value is not None and not self.provisional
+
+    @property
     def tier_spread(self) -> float | None:
         """Highest - lowest share over the price tiers."""
         known = [tier.value for tier in self.tier_share if tier.value is not None]
