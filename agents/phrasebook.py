@@ -203,7 +203,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPLAINT,
         _any(
-            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b",
+            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b",
             r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\blower (the|your|it)\b|\btake less\b",
             r"\b(is|that's|thats) a lot\b|\btoo fast\b|\bmore than i\b|\bknock (off|some)\b|\bworth (it|that|less)\b|\btake (something|anything) off\b|\bless than\b",
         ),
