@@ -397,8 +397,8 @@ def agents_board(filters: Filters) -> tuple[Board, tuple[Name, ...]]:
 
 
 def all_agents() -> Line:
-    """Every seat of every agent as if they were one: what is usual."""
-    return worked_out(("all agents",), lambda held: tables.alone(held, held.agent_rows))
+    """How agents give way, all of them taken together."""
+    return worked_out(("all agents",), lambda held: tables.usual(held, held.agent_rows))
 
 
 def ladder(filters: Filters) -> list[people.Standing]:

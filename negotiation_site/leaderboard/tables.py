@@ -329,6 +329,19 @@ def alone(facts: Facts, chosen: Array) -> Line:
     return lines[0]
 
 
+def usual(facts: Facts, chosen: Array) -> Line:
+    """How the chosen rows (at least one) give way, taken as one agent's; nothing else is filled in."""
+    rows = Rows(facts, chosen)
+    cluster, clusters, _scenarios = clusters_of(rows)
+    sample = Sample(np.zeros(len(rows), "i8"), 1, cluster, clusters)
+    lines = [Line(agent=-1, games=len(rows))]
+    for name in ("concession", "patience"):
+        sample.ask_mean(rows[name], _into(lines, name))
+    sample.answer()
+    _paths(lines, sample, rows)
+    return lines[0]
+
+
 def _into(lines: list[Line], name: str) -> Callable[[list[Estimate]], None]:
     """Puts one estimate into each line."""
 
