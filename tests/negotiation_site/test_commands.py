@@ -268,7 +268,7 @@ def test_the_world_has_enough_to_choose_from(cli):
     assert len(markets) >= 8
     assert {"demo-bilateral", "demo-multi-buyer", "demo-catalogue"} <= {market["slug"] for market in markets}
     assert {market["family"] for market in markets} == {"bilateral", "multi_buyer", "catalogue"}
-    assert {market["mechanism"] for market in markets} == {"alternating", "seller_turns"}
+    assert {market["mechanism"] for market in markets} == {"alternating", "seller_turns", "event_driven"}
     assert Product.objects.count() >= 150
     assert Product.objects.values("category").distinct().count() >= 8
     for product in Product.objects.all():
