@@ -262,6 +262,7 @@ def fault(words: str, action: Action, observation: Observation, *, model: str = 
         return Fault.TOO_LONG
     if not is_text(words):
         return Fault.NOT_TEXT
+    words = _without_titles(words, observation)
     if re.search(r"[<>{}\[\]|]|\*\*|```|^#", words):
         return Fault.MARKUP
     if names_itself(words, model=model):
@@ -287,7 +288,6 @@ def _wrong_amount(words: str, action: Action, observation: Observation) -> Fault
             allowed = _price_of(action, observation)
         case _:
             allowed = None
-    words = _without_titles(words, observation)
     reading = find_prices(words, currency=observation.currency)
     for mention in reading.mentions:
         if mention.kind is not ReadingKind.NON_PRICE and mention.cents != allowed:

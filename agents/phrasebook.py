@@ -146,7 +146,7 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.WELL_BEING,
         _any(
-            r"\bhow are (you|u|things)\b|\bwhat'?s up\b|\b(and|how about) you\b|, you\?|\bhow are you doing\b|\bhow('s| is) it going\b|\bhow do you do\b|\bhow have you been\b"
+            r"\bhow are (you|u|things)\b|\bwhat'?s up\b|\b(and|how about) you\s*(\?|$)|, you\?|\bhow are you doing\b|\bhow('s| is) it going\b|\bhow do you do\b|\bhow have you been\b"
         ),
     ),
     (
@@ -203,7 +203,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPLAINT,
         _any(
-            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b",
+            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b|\bnegotia\w+",
             r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\blower (the|your|it)\b|\btake less\b",
             r"\b(is|that's|thats) a lot\b|\btoo fast\b|\bmore than i\b|\bknock (off|some)\b|\bworth (it|that|less)\b|\btake (something|anything) off\b|\bless than\b",
         ),
@@ -486,10 +486,9 @@ class Book:
         return f"root ::= opening move\nopening ::= {openings}\nmove ::= {moves}"
 
     def __contains__(self, words: str) -> bool:
-        """Whether the book holds these words."""
-        if not self.openings:
-            return words in self.moves
-        return any(words == f"{opening} {move}" for opening in self.openings for move in self.moves)
+        """Whether the book holds these words, however they are spaced."""
+        whole = [f"{opening} {move}" for opening in self.openings for move in self.moves] or self.moves
+        return words.split() in [sentence.split() for sentence in whole]
 
 
 def open_for(turn: Turn, action: Action) -> Book:

@@ -1,5 +1,6 @@
 """A narrator's move is its strategy's whatever the model says, and nobody hears words that betray or contradict it."""
 
+import msgspec
 import pytest
 
 from agents import backends, calls
@@ -110,6 +111,13 @@ def test_words_that_betray_or_contradict_are_not_heard(
     words: str, action: Action, observation: Observation, expected: Fault
 ):
     assert fault(words, action, observation, model="tiny-9") is expected
+
+
+def test_a_product_may_be_called_by_its_name_whatever_is_in_it():
+    scenario = bilateral()
+    product = msgspec.structs.replace(scenario.products[0], title="** $50 Claude lamp, sold 2 at a time")
+    observation = Table(msgspec.structs.replace(scenario, products=(product,))).sees(SELLER)
+    assert fault("The ** $50 Claude lamp, sold 2 at a time is $84.00.", ASK, observation) is None
 
 
 def test_the_own_value_is_not_named_even_where_it_is_no_offer():
