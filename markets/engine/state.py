@@ -210,7 +210,10 @@ def _offer_made(state: State, event: OfferMade) -> State:
     offer_id, by, product, price_cents = event.offer_id, event.by, event.product, event.price_cents
     thread, mechanism = state.threads[event.buyer - 1], state.scenario.mechanism
     offer = Offer(offer_id, by, product, price_cents)
-    standing = [other for other in thread.standing if other.by is not by or other.product != product]
+    standing: list[Offer] = []
+    for other in thread.standing:
+        if other.by is not by or other.product != product:
+            standing.append(other)
     standing.append(offer)
     selling, speaks = by is _SELLER, not event.opening
     free = isinstance(mechanism, EventDriven)

@@ -90,7 +90,10 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
     if isinstance(action, Leave):
         return _leave(state, party)
     thread = state.threads[buyer - 1]
-    _check_open(state, thread, action)
+    if thread.status is not _OPEN:
+        _check_status(thread)
+    if isinstance(action, (AcceptOffer, RejectOffer)) and offers.lost_to_another(state, thread, action.offer_id):
+        raise IllegalAction(RefusalCode.SOLD_OUT)
     out_of_turn = _turn_refusal(state, role, thread)
     if out_of_turn is not None:
         raise IllegalAction(out_of_turn)
@@ -253,18 +256,20 @@ def position(state: State, party: Party) -> int:
 
 def thread_of(state: State, party: Party, action: Action) -> int:
     """Number of the thread that `action` belongs to. Raises `IllegalAction` where none fits."""
-    own = buyer_of(party)
-    if own:
-        if action.buyer not in (0, own):
+    named = action.buyer
+    if party != SELLER:
+        own = buyer_of(party)
+        if named and named != own:
             raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
         return own
     if isinstance(action, Leave):
         return 0
-    if action.buyer == 0 and state.scenario.buyers == 1:
+    buyers = len(state.threads)
+    if 1 <= named <= buyers:
+        return named
+    if named == 0 and buyers == 1:
         return 1
-    if not 1 <= action.buyer <= state.scenario.buyers:
-        raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
-    return action.buyer
+    raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
 
 
 def number(events: Sequence[Event], *, after: int, at_ms: int) -> tuple[LogEntry, ...]:
@@ -284,13 +289,6 @@ def _check_status(thread: Thread) -> None:
         return
     served = thread.status is ThreadStatus.SERVED
     raise IllegalAction(RefusalCode.ALREADY_SERVED if served else RefusalCode.THREAD_CLOSED)
-
-
-def _check_open(state: State, thread: Thread, action: Action) -> None:
-    if thread.status is not _OPEN:
-        _check_status(thread)
-    if isinstance(action, (AcceptOffer, RejectOffer)) and offers.lost_to_another(state, thread, action.offer_id):
-        raise IllegalAction(RefusalCode.SOLD_OUT)
 
 
 def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | None:
@@ -332,7 +330,9 @@ def _closing(
     nobody_left: EndReason = EndReason.BUYERS_GONE,
 ) -> tuple[tuple[Event, ...], State]:
     """`events` and, where they leave nothing to do, the end."""
-    after = _fold(state, events)
+    after = state
+    for event in events:
+        after = evolve(after, event)
     reason = _end_reason(after, nobody_left)
     if reason is None:
         return events, after
@@ -341,7 +341,7 @@ def _closing(
 
 
 def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
-    if not any(state.stock_left):
+    if state.deals and not any(state.stock_left):
         return EndReason.DEAL if len(state.deals) == 1 else EndReason.SOLD_OUT
     for thread in state.threads:
         if thread.status is _OPEN:
