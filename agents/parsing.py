@@ -167,6 +167,8 @@ def checked(action: Action) -> Action:
 
 def storable(text: str) -> str:
     """Text as any database holds it: halves of characters and NULs spelled out."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 
@@ -215,6 +217,7 @@ class FourPart:
         self.prompt = prompt or load("four_part")
         labels = (self.names.thought, self.names.target, self.names.talk, self.names.action)
         alternatives = "|".join(re.escape(label) for label in labels)
+        self._keys = tuple(label.casefold() for label in labels)
         self._label = re.compile(
             rf"^[ \t>*_#]*({alternatives})[ \t]*(?:\*\*|__)?[ \t]*:[ \t]*(?:\*\*|__)?", re.IGNORECASE | re.MULTILINE
         )
@@ -301,13 +304,13 @@ class FourPart:
         if len(text) > LONGEST_REPLY:
             raise ParseFailure(Reason.TOO_LONG, f"The answer was longer than {LONGEST_REPLY} characters.")
         parts = self._parts(text)
-        names = self.names
-        thought = storable(parts.get(names.thought.casefold(), "")[:LONGEST_THOUGHT])
+        a_thought, a_target, a_talk, an_action = self._keys
+        thought = storable(parts.get(a_thought, "")[:LONGEST_THOUGHT])
         try:
-            buyer = self._target(parts.get(names.target.casefold(), ""), observation)
-            talk = parts.get(names.talk.casefold(), "")
-            action = self._action(parts.get(names.action.casefold()), observation, buyer=buyer, talk=talk)
-            return (checked(msgspec.structs.replace(action, thought=thought)),)
+            buyer = self._target(parts.get(a_target, ""), observation)
+            action = self._action(parts.get(an_action), observation, buyer=buyer, talk=parts.get(a_talk, ""))
+            action = checked(action)
+            return (msgspec.structs.replace(action, thought=thought) if thought else action,)
         except ParseFailure as failure:
             failure.thought = thought
             raise
