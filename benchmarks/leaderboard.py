@@ -54,6 +54,7 @@ def main() -> None:
     os.environ["PARLEY_VAR"] = str(options.var)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "negotiation_site.settings")
     os.environ.setdefault("LOG_LEVEL", "WARNING")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # As `manage.py lab` starts its web process.
     import django
 
     django.setup()
