@@ -88,7 +88,9 @@ class Grpo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     entropy_bonus: float = 0.02
     """Coefficient of the mean entropy per learner token at the start."""
     entropy_until: float = 0.7
-    """Share of the run after which the bonus has fallen to 0."""
+    """Share of the run, or of the stretch to the next restart, after which the bonus has fallen to 0."""
+    restarts: tuple[int, ...] = ()
+    """Rollouts after which rate and bonus start again, each time at half of what they started at before."""
     turn_baseline: bool = True
     """Baseline per turn among group members still at the table, instead of one per episode."""
     save_every: int = 25

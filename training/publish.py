@@ -76,11 +76,15 @@ def publish(
 
 
 def _games(config: RunConfig) -> str:
-    sizes = ", ".join(f"{buyers} buyers in {turns} turns" for buyers, turns in config.game.sizes[:4])
-    more = f" and {len(config.game.sizes) - 4} more sizes" if len(config.game.sizes) > 4 else ""
-    return (
-        f"{sizes}{more}; values {config.game.values}; opponents {', '.join(config.game.opponents)}; seed {config.seed}."
-    )
+    game = config.game
+    if len(game.sizes) == 1:
+        sizes = "{} buyers in {} turns".format(*game.sizes[0])
+    else:
+        buyers, turns = ({pair[side] for pair in game.sizes} for side in (0, 1))
+        sizes = f"{min(buyers)} to {max(buyers)} buyers in {min(turns)} to {max(turns)} turns ({len(game.sizes)} pairs)"
+    low, high = min(game.costs), max(game.costs)
+    cost = f"cost {low:g}" if low == high else f"costs {low:g} to {high:g}"
+    return f"{sizes}; values {game.values}, {cost}; opponents {', '.join(game.opponents)}; seed {config.seed}."
 
 
 def _figures(measured: dict[str, Any]) -> dict[str, Any]:

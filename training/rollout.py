@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch.nn.functional import pad
+from torch.optim.lr_scheduler import LambdaLR
 from trl.trainer.grpo_trainer import GRPOTrainer
 
 from markets.engine import rewards
@@ -52,10 +53,29 @@ def turn_advantages(
     return advantages
 
 
+def _stretch(config: RunConfig, step: int) -> tuple[float, float, float]:
+    """(step, steps, scale) of the stretch between two restarts that an optimiser step lies in."""
+    grpo = config.grpo
+    start, scale = 0, 1.0
+    for restart in grpo.restarts:
+        if step < restart * grpo.updates:
+            return step - start, restart * grpo.updates - start, scale
+        start, scale = restart * grpo.updates, scale / 2
+    return step - start, grpo.rollouts * grpo.updates - start, scale
+
+
 def entropy_coefficient(config: RunConfig, step: int) -> float:
-    """The entropy bonus at an optimiser step: falls linearly to 0 at `entropy_until` of the run."""
-    end = config.grpo.entropy_until * config.grpo.rollouts * config.grpo.updates
-    return config.grpo.entropy_bonus * max(0.0, 1 - step / end) if end > 0 else 0.0
+    """The entropy bonus at an optimiser step: falls linearly to 0 at `entropy_until` of the stretch."""
+    done, steps, scale = _stretch(config, step)
+    end = config.grpo.entropy_until * steps
+    return scale * config.grpo.entropy_bonus * max(0.0, 1 - done / end) if end > 0 else 0.0
+
+
+def learning_rate(config: RunConfig, step: int) -> float:
+    """The rate at an optimiser step: falls linearly to `final_learning_rate` at the end of the stretch."""
+    done, steps, scale = _stretch(config, step)
+    final = config.grpo.final_learning_rate
+    return final + (scale * config.grpo.learning_rate - final) * max(0.0, 1 - done / steps)
 
 
 def episode_reward(completions: Sequence[Any], episode_rewards: Sequence[float], **_: Any) -> list[float]:
@@ -106,6 +126,15 @@ class EpisodeTrainer(GRPOTrainer):
         super().__init__(**arguments)
         if self.accelerator.num_processes != 1:
             raise RuntimeError("Baselines are taken over whole groups: run one process.")
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The rate of `learning_rate`, restarts included."""
+        if self.lr_scheduler is None:
+            start = self._run.grpo.learning_rate
+            self.lr_scheduler = LambdaLR(
+                optimizer or self.optimizer, lambda step: learning_rate(self._run, step) / start
+            )
+        return self.lr_scheduler
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         output = super()._generate_and_score_completions(inputs)

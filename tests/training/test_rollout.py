@@ -208,3 +208,24 @@ def test_a_resumed_run_takes_the_step_that_would_have_come_next(tmp_path: Path, 
     assert losses(resumed)[-1] == losses(unbroken)[-1]
     for ours, theirs in zip(resumed.model.parameters(), unbroken.model.parameters(), strict=True):
         assert torch.allclose(ours, theirs, atol=1e-7)
+
+
+def test_rate_and_bonus_fall_and_start_again_at_half() -> None:
+    run = tiny.config(
+        rollouts=30, restarts=(10,), learning_rate=1e-3, final_learning_rate=1e-4, entropy_bonus=0.02, entropy_until=0.5
+    )
+    rates = [rollout.learning_rate(run, step) for step in range(60)]
+    bonuses = [rollout.entropy_coefficient(run, step) for step in range(60)]
+    assert (rates[0], rates[20]) == (1e-3, 5e-4)
+    assert rates[10] == pytest.approx(5.5e-4)
+    assert 1e-4 < rates[59] < rates[19] < 1.5e-4
+    assert (bonuses[0], bonuses[10], bonuses[19], bonuses[20], bonuses[40]) == (0.02, 0.0, 0.0, 0.01, 0.0)
+    assert sorted(rates[20:], reverse=True) == rates[20:]
+
+
+def test_the_trainer_follows_the_rate_of_the_run(tmp_path: Path, taught: tuple[Any, Any]) -> None:
+    run = tiny.config(rollouts=4, restarts=(2,))
+    trainer = tiny.trainer(tmp_path, run, copy.deepcopy(taught[0]), taught[1])
+    trainer.train()
+    logged = [line["learning_rate"] for line in trainer.state.log_history if "reward" in line]
+    assert logged == [pytest.approx(rollout.learning_rate(run, step)) for step in (1, 3, 5, 7)]
