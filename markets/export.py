@@ -1,44 +1,51 @@
-"""Episodes as data: the JSON record of one, and raw formats of many.
+"""Episodes as data: the JSON record of one.
 
 `record` is the one place that turns a stored episode into a public structure; the download of a
 room and `export_episodes` both use it. A buyer among other people downloads `record_of_seat`, which
 holds what that seat was told and nothing of the others. People are pseudonyms or nothing; thoughts
 are left out unless asked for. What a person consented to is checked by whoever selects the episodes.
+Not here: files (`export_files`), tables (`export_tables`), splits and masks, the formats of training.
 """
 
-import hashlib
 import json
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Max, QuerySet
-
+from markets import export_times
 from markets.engine import metrics, observation
-from markets.engine.protocol import Party, buyer_party, decode_log, encode
-from markets.engine.scenarios import decode_scenario
+from markets.engine.protocol import LogEntry, Party, buyer_party, decode_log, encode
+from markets.engine.scenarios import Scenario, decode_scenario
 from markets.engine.state import replay
-from markets.models import Episode, EpisodeSeat
+from markets.models import Episode, EpisodeSeat, EpisodeSource
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
 
-def record(episode: Episode, *, hears: set[int] | None = None, with_thoughts: bool = False) -> dict[str, Any]:
+def record(
+    episode: Episode,
+    *,
+    hears: set[int] | None = None,
+    with_thoughts: bool = False,
+    mask: Callable[[str], str] = str,
+    pseudonyms: Mapping[int, str] | None = None,
+) -> dict[str, Any]:
     """One episode as plain data.
 
     `hears` limits the words to events with these numbers (what one seat was told); None gives all.
+    `mask` is put over words; `pseudonyms` names people by the number of their row, None names nobody.
     """
-    scenario = decode_scenario(episode.scenario)
-    outcome = metrics.outcome(scenario, decode_log(episode.log))
+    scenario, log = decoded(episode)
+    outcome = metrics.outcome(scenario, log)
     texts = [text for text in episode.texts.all() if hears is None or text.n in hears]
     return _about(episode) | {
         "record_sha256": episode.record_sha256,
-        "scenario": json.loads(episode.scenario),
-        "seats": [_seat(seat) for seat in episode.seats.all()],
+        "scenario": json.loads(readable(episode.scenario)),
+        "seats": [_seat(seat) | _named(seat, pseudonyms) for seat in episode.seats.all()],
         "events": json.loads(episode.log),
         "texts": [
-            {"n": text.n, "party": text.party, "talk": text.talk} | ({"thought": text.thought} if with_thoughts else {})
+            {"n": text.n, "party": text.party, "talk": mask(text.talk)}
+            | ({"thought": mask(text.thought)} if with_thoughts else {})
             for text in texts
         ],
         "outcome": json.loads(encode(outcome))
@@ -47,6 +54,33 @@ def record(episode: Episode, *, hears: set[int] | None = None, with_thoughts: bo
             "allocation_quality": outcome.allocation_quality,
         },
     }
+
+
+def times(episode: Episode) -> list[dict[str, Any]]:
+    """Server time and think time of every event, by its number."""
+    scenario, log = decoded(episode)
+    moments = export_times.moments(scenario, log, ended_at=ended_at(episode))
+    return [
+        {"n": entry.n, "server_time": moment.server_time, "think_ms": moment.think_ms}
+        for entry, moment in zip(log, moments, strict=True)
+    ]
+
+
+def decoded(episode: Episode) -> tuple[Scenario, tuple[LogEntry, ...]]:
+    """Scenario and log, whatever halves of characters stand in the names of products."""
+    return decode_scenario(readable(episode.scenario)), decode_log(episode.log)
+
+
+def readable(text: str) -> str:
+    """Stored JSON without halves of characters: each becomes a question mark."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+
+
+def ended_at(episode: Episode) -> datetime | None:
+    """When a game in a live room ended on the wall clock; None for any other episode."""
+    return episode.created_at if episode.source == EpisodeSource.LIVE else None
 
 
 def record_of_seat(episode: Episode, party: Party) -> dict[str, Any]:
@@ -112,46 +146,10 @@ def _seat(seat: EpisodeSeat) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Written:
-    """A finished file."""
-
-    path: Path
-    count: int
-    sha256: str
+def _named(seat: EpisodeSeat, pseudonyms: Mapping[int, str] | None) -> dict[str, Any]:
+    """Whose chair it was, under a pseudonym; null for an agent and for somebody who was erased."""
+    return {} if pseudonyms is None else {"participant": pseudonyms.get(seat.participant_id or 0)}
 
 
 class ExportError(ValueError):
     """An export that cannot be made; the sentence says why."""
-
-
-def write_jsonl(episodes: QuerySet[Episode], folder: Path) -> Written:
-    """One episode a line, in `folder`/episodes.jsonl, oldest first.
-
-    Written beside and moved into place, so that no half file looks whole. Raises `ExportError` when
-    the number of lines is not the number of episodes.
-    """
-    path, draft = folder / "episodes.jsonl", folder / ".episodes.jsonl.part"
-    newest = episodes.aggregate(newest=Max("id"))["newest"] or 0
-    episodes = episodes.filter(id__lte=newest)  # What ends meanwhile is for the next export.
-    expected, count, digest = episodes.count(), 0, hashlib.sha256()
-    try:
-        if folder.exists() and not folder.is_dir():
-            raise ExportError(f"{str(folder)!r} is a file; name a folder to write into.")
-        folder.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            for episode in episodes.order_by("id").iterator(chunk_size=500):
-                line = json.dumps(record(episode), ensure_ascii=False, separators=(",", ":")) + "\n"
-                encoded = line.encode("utf-8", "replace")
-                file.write(encoded)
-                digest.update(encoded)
-                count += 1
-        if count != expected:
-            raise ExportError(f"{count} of {expected} episodes were read; run the export again.")
-        draft.replace(path)
-    except OSError as error:
-        raise ExportError(f"{str(folder)!r} cannot be written: {error.strerror}.") from error
-    finally:
-        with suppress(OSError):  # There is no draft where there is no folder.
-            draft.unlink(missing_ok=True)
-    return Written(path, count, digest.hexdigest())

@@ -164,6 +164,7 @@ INSTALLED_APPS = [
     "csp",
     "axes",
     "negotiation_site",
+    "negotiation_site.exports",
     "training",
     "agents",
     "markets",

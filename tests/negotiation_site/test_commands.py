@@ -196,7 +196,11 @@ NEW_MARKET = ["create_market", "--slug", "x", "--family", "bilateral", "--unit",
         (["import_catalogue", "/no/such/file", "--format", "csv", "--name", "c"], "/no/such/file"),
         (["import_catalogue", "/", "--format", "xml", "--name", "c"], "invalid choice"),
         (["import_catalogue", "/", "--format", "csv", "--name", "a b"], "letters, digits, hyphens"),
-        (["export_episodes", "--format", "csv", "--out", "/tmp"], "invalid choice"),
+        (["export_episodes", "--format", "xml", "--out", "/tmp"], "invalid choice"),
+        (["export_episodes", "--format", "csv", "--out", "/tmp"], "is not empty"),
+        (["export_episodes", "--format", "sft", "--out", "/tmp/x", "--study", "nil"], "There is no study 'nil'"),
+        (["export_episodes", "--format", "sft", "--out", "/tmp/x", "--agent", "liniar"], "Did you mean 'linear'"),
+        (["export_episodes", "--format", "sft", "--out", "/tmp/x", "--since", "yesterday"], "'yesterday' is no date"),
         (["export_episodes", "--format", "jsonl", "--out", "/dev/null"], "is a file"),
         (["export_episodes", "--format", "jsonl", "--out", "/proc/nowhere"], "cannot be written"),
         (["export_episodes", "--format", "jsonl", "--out", "/dev/null/x"], "Not a directory"),
@@ -621,7 +625,9 @@ def test_exporting_twice_gives_the_same_bytes_and_leaves_no_draft(cli, bench, tm
     cli(*simulation(episodes=3), "--store")
     first, again = (export(cli, tmp_path)[0]["sha256"] for _ in range(2))
     assert first == again
-    assert [path.name for path in tmp_path.iterdir()] == ["episodes.jsonl"]
+    names = {"README.md", "SHA256SUMS", "episodes.jsonl", "export.json", "fields.json"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert not [path for path in tmp_path.parent.iterdir() if path.name.startswith(".export-")]
 
 
 # --- In processes of their own ----------------------------------------------------------------------

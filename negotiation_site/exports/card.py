@@ -1,0 +1,133 @@
+"""What lies beside the data of an export: README with a head for `datasets`, dictionary of fields, manifest.
+
+Contract: nothing here depends on the time of day, so the same data gives the same bytes. A split without a
+row is not declared, because `datasets` refuses to load one; its file is there, empty.
+"""
+
+from typing import Any
+
+import msgspec
+
+from markets.export_splits import SPLITS
+from markets.export_tables import EPISODES, EVENTS, Column
+from negotiation_site.exports.asked import Asked
+from training.datasets import Field
+
+LICENCES = {
+    "public": "Everybody in these games gave them as open data (CC BY 4.0); simulations are free of rights.",
+    "research": "For research by those who run the server; not to be passed on. It holds games that are not open data.",
+}
+DTYPES = {"string": "string", "int64": "int64", "float64": "float64", "bool": "bool"}
+
+
+def readme(
+    *,
+    asked: Asked,
+    protocol: str,
+    tables: dict[str, dict[str, int]],
+    fields: tuple[Field, ...],
+    manifest: dict[str, Any],
+) -> str:
+    """The data card. `tables` has per table the rows of each file, `fields` the columns of a training format."""
+    head = ["---", f"license: {'cc-by-4.0' if asked.consent == 'public' else 'other'}", "configs:"]
+    for table, files in tables.items():
+        head += [f"- config_name: {table}", "  data_files:"]
+        present = {path: rows for path, rows in files.items() if rows} or files
+        for path in present:
+            stem = path.rsplit("/", 1)[-1].split(".")[0]
+            head += [f"  - split: {stem if stem in SPLITS else 'full'}", f"    path: {path}"]
+    if fields:
+        head += ["dataset_info:", "  features:", *_yaml([{"name": field.name, **field.feature} for field in fields], 2)]
+    head.append("---")
+    rows = "\n".join(f"| `{path}` | {count} |" for files in tables.values() for path, count in files.items())
+    columns = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in dictionary(asked, fields))
+    asked_for = "\n".join(f"- `{name}`: {value}" for name, value in sorted(msgspec.to_builtins(asked).items()) if value)
+    learned = (
+        f"\nThe learner is the {asked.side.value}; the protocol is `{protocol}`, with the prompts that a model at the "
+        "table is given. Only its moves stand under the role `assistant`: train with `assistant_only_loss=True`, or on "
+        "completions alone. A wait that lies behind a move is seen as the table stood when the move arrived.\n"
+        if asked.is_training
+        else ""
+    )
+    return "\n".join(
+        (
+            *head,
+            "",
+            f"# Negotiations from Parley, `{asked.format}`",
+            "",
+            f"{manifest['episodes']} episodes, {manifest['rows']} rows, schema version {manifest['schema_version']}.",
+            learned,
+            "## Licence and consent",
+            "",
+            f"Scope `{asked.consent}`. {LICENCES[asked.consent]}",
+            "People are pseudonyms that hold within this export alone. No demographics are in it.",
+            "Words are as they were typed."
+            if asked.keep_text_as_is
+            else "E-mail addresses, links and telephone numbers in words are masked as [email], [link] and [phone].",
+            "",
+            "## What was asked for",
+            "",
+            asked_for,
+            "",
+            "## Files",
+            "",
+            "| file | rows |",
+            "|---|---|",
+            rows,
+            "",
+            "Splits are by scenario (80, 10 and 10 %): no scenario and no participant is in two. A split without a row "
+            "is not declared above.",
+            "",
+            "## Fields",
+            "",
+            "| field | meaning |",
+            "|---|---|",
+            columns,
+            "",
+        )
+    )
+
+
+def dictionary(asked: Asked, fields: tuple[Field, ...]) -> list[tuple[str, str]]:
+    """Name and meaning of every field."""
+    if fields:
+        return [(field.name, field.meaning) for field in fields]
+    if asked.format == "jsonl":
+        return RECORD
+    columns: list[Column] = [*EPISODES, *EVENTS]
+    return [(column.name, column.meaning) for column in columns]
+
+
+RECORD = [
+    ("schema_version", "version of this table"),
+    ("split", "train, validation or test"),
+    ("episode", "public identifier"),
+    ("source", "live or simulated"),
+    ("market, market_version", "the market that drew the scenario"),
+    ("protocol_version", "version of events and actions"),
+    ("ended_at", "when it ended"),
+    ("consent_scope", "whom the people in it let use it"),
+    ("record_sha256", "hash of the economic record"),
+    ("scenario", "everything settled before the first move, private values included"),
+    ("seats", "who sat where: party, role, kind, agent, surplus, participant (a pseudonym)"),
+    ("events", "the economic log"),
+    ("times", "per event n: server_time (wall clock, live rooms) and think_ms"),
+    ("texts", "words by event number; thoughts where asked for"),
+    ("outcome", "deals, surpluses, messages, violations"),
+]
+
+
+def _yaml(value: Any, depth: int) -> list[str]:
+    """Plain lists and mappings of strings, as YAML."""
+    space, lines = " " * depth, []
+    if isinstance(value, list):
+        for item in value:
+            first, *rest = _yaml(item, depth + 2)
+            lines += [f"{space}- {first.strip()}", *rest]
+        return lines
+    for key, inner in value.items():
+        if isinstance(inner, str):
+            lines.append(f"{space}{key}: {inner}")
+        else:
+            lines += [f"{space}{key}:", *_yaml(inner, depth + 2 if isinstance(inner, dict) else depth)]
+    return lines
