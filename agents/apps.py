@@ -1,6 +1,7 @@
-"""Django's handle on the agents package: connects the one signal that asks for an agent's move."""
+"""Django's handle on the agents package: connects the signals that ask for an agent's move and that erase words."""
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 from django.apps import AppConfig
@@ -18,12 +19,21 @@ class AgentsConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from agents import backends
-        from markets.signals import turn_due
+        from agents import backends, entering, registry
+        from markets.signals import turn_due, words_erased
 
         backends.configure(settings.LLM_BACKENDS)
+        registry.keep_entered(listed=entering.listed, named=entering.named)
 
         turn_due.connect(enqueue_turn, dispatch_uid="agents.enqueue_turn")
+        words_erased.connect(empty_calls, dispatch_uid="agents.empty_calls")
+
+
+def empty_calls(*, room_ids: Collection[int], **_: Any) -> int:
+    """Empty what models were asked and answered in these rooms."""
+    from agents import model_log
+
+    return model_log.empty(room_ids)
 
 
 def enqueue_turn(*, turn_id: int, delay_s: float = 0.0, **_: Any) -> None:

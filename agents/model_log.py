@@ -3,7 +3,7 @@
 Here: writing `ModelCall` rows, and sums over them. Not here: asking (`calls`), showing them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -62,6 +62,11 @@ def _row(turn: AgentTurn, spec: AgentSpec, call: Call) -> ModelCall:
         total_ms=reply.total_ms if reply else None,
         attempts=reply.attempts if reply else 1,
     )
+
+
+def empty(room_ids: Collection[int]) -> int:
+    """Erase the words of every call in these rooms, kept with its counts and times; gives how many calls there were."""
+    return ModelCall.objects.filter(room__in=room_ids).update(messages="[]", reply="", tool_calls="", detail="")
 
 
 @dataclass(frozen=True)

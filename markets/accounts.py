@@ -1,4 +1,4 @@
-"""Writes to accounts: making one, bringing a browser's games along, and erasing a person.
+"""Writes to accounts: making one, bringing a browser's games along, and who may be erased (`erasure` does it).
 
 An account is Django's own user. What others see of a player is the participant's pseudonym; the
 user name is for signing in and shown to nobody else. Here are the rules, not the pages
@@ -15,7 +15,6 @@ import hmac
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
@@ -23,18 +22,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from markets import episodes, services
-from markets.engine.protocol import IllegalAction, Leave
-from markets.models import (
-    EpisodeSeat,
-    EpisodeText,
-    Participant,
-    RoomStatus,
-    Seat,
-    SeatKind,
-    SignUp,
-    Utterance,
-)
+from markets import episodes, erasure
+from markets.models import EpisodeSeat, Participant, SignUp
 
 SIGN_UPS_AN_HOUR = 30
 """Accounts that may be made from one network address in an hour: a class behind one router, not a script."""
@@ -122,43 +111,15 @@ def _merge(own: Participant, guest: Participant) -> Brought:
 
 
 def erase(*, account: User) -> None:
-    """Erase a person: the account, the pseudonym and every word they wrote. The moves stay, without a name.
+    """Erase a person: the account, the pseudonym and every word they wrote (`erasure`). The moves stay, without a name.
 
     Games that are still going are left first, as if they had pressed the button.
     """
-    if account.is_staff:
+    refuse_staff(account)
+    erasure.erase(participant=Participant.objects.filter(account=account).first(), account=account)
+
+
+def refuse_staff(account: User | None) -> None:
+    """Raises `AccountError` for an account of the staff, which others' work may hang on."""
+    if account is not None and account.is_staff:
         raise AccountError(_("An account of the staff is removed in the administration."))
-    participant = Participant.objects.filter(account=account).first()
-    if participant is not None:
-        _leave_everything(participant)
-    with transaction.atomic():
-        if participant is not None:
-            _erase_words(participant)
-            participant.delete()
-        AccessAttempt.objects.filter(username=account.get_username()).delete()
-        account.delete()
-
-
-def _leave_everything(participant: Participant) -> None:
-    seats = Seat.objects.filter(participant=participant, kind=SeatKind.PERSON).exclude(room__status=RoomStatus.ENDED)
-    for seat in seats.select_related("room__market"):
-        with services.damage_noted(seat.room):
-            _leave(seat)
-
-
-def _leave(seat: Seat) -> None:
-    try:
-        if seat.room.status == RoomStatus.WAITING:
-            services.cancel_room(seat=seat)
-        else:
-            services.submit_action(room=seat.room, seat=seat, action=Leave(), client_move_id=f"erased-{seat.pk}")
-    except (services.RoomError, IllegalAction):
-        return  # It ended, or began, in this moment, or this buyer has gone already; the chair is emptied below.
-
-
-def _erase_words(participant: Participant) -> None:
-    for room_id, party in participant.seats.values_list("room_id", "party"):
-        Utterance.objects.filter(room=room_id, party=party).delete()
-        EpisodeText.objects.filter(episode__room=room_id, party=party).delete()
-    for episode_id, party in participant.episode_seats.values_list("episode_id", "party"):
-        EpisodeText.objects.filter(episode=episode_id, party=party).delete()

@@ -464,3 +464,85 @@ class RecordChange(models.Model):
 
     def __str__(self) -> str:
         return str(self.episode_number)
+
+
+class Corpus(models.Model):
+    """A public collection of negotiations held elsewhere, as it was imported under a name of its own."""
+
+    name = models.SlugField(unique=True)
+    format = models.CharField(max_length=40)
+    """Which corpus it is: a key of `importers.transcripts.SOURCES`."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name_plural = "corpora"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ImportedDialogue(models.Model):
+    """One negotiation of a corpus. Its record holds no words and nobody's name, and never changes."""
+
+    corpus = models.ForeignKey(Corpus, on_delete=models.CASCADE, related_name="dialogues")
+    key = models.CharField(max_length=100)
+    """What names it in its corpus."""
+    record = models.TextField()
+    """Canonical JSON of `importers.transcripts.records.Dialogue`."""
+    record_sha256 = models.CharField(max_length=64)
+    outcome = models.CharField(max_length=20)
+    title = models.CharField(max_length=500, blank=True)
+    category = models.CharField(max_length=100, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    """Empty where no price was negotiated."""
+    list_price_cents = models.BigIntegerField(null=True, blank=True)
+    price_cents = models.BigIntegerField(null=True, blank=True)
+    turns = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["corpus", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["corpus", "key"], name="imported_dialogue_once"),
+        ]
+        indexes = [models.Index(fields=["corpus", "outcome"], name="imported_outcome")]
+
+    def __str__(self) -> str:
+        return f"{self.corpus_id} {self.key}"
+
+
+class ImportedParty(models.Model):
+    """Who took part in an imported negotiation, under a pseudonym made from its place alone. Erasable."""
+
+    dialogue = models.ForeignKey(ImportedDialogue, on_delete=models.CASCADE, related_name="parties")
+    party = models.CharField(max_length=20)
+    pseudonym = models.CharField(max_length=60, db_index=True)
+
+    class Meta:
+        ordering = ["dialogue", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dialogue", "party"], name="imported_party_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class ImportedText(models.Model):
+    """Words of an imported negotiation: of an event, or (`n` 0) from before the first. Erasable."""
+
+    dialogue = models.ForeignKey(ImportedDialogue, on_delete=models.CASCADE, related_name="texts")
+    n = models.PositiveIntegerField()
+    party = models.CharField(max_length=20)
+    kind = models.CharField(max_length=10)
+    """`said`, `thought`, or `private`: what this party alone knew at the start."""
+    text = models.TextField()
+
+    class Meta:
+        ordering = ["dialogue", "n", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dialogue", "n", "party", "kind"], name="imported_text_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.dialogue_id} #{self.n}"

@@ -1,7 +1,11 @@
-"""Signals of the markets package, sent after commit."""
+"""Signals of the markets package: `turn_due` is sent after commit, `words_erased` within its transaction."""
 
 from django.dispatch import Signal
 
 turn_due = Signal()
 """An agent owes a move. Arguments: `turn_id`, the primary key of the `AgentTurn`; `delay_s`, seconds
 until it may start, where it may not yet."""
+
+words_erased = Signal()
+"""A person who sat in rooms is being erased. Argument: `room_ids`, their primary keys. Whoever keeps words of those
+rooms in tables of its own empties them and returns in how many rows."""

@@ -14,8 +14,10 @@ from django.core.management import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
 
 from agents.registry import UnknownAgent
+from markets.accounts import AccountError
 from markets.engine.priors import SpecError
 from markets.engine.scenarios import RecipeError
+from markets.erasure import ErasureError
 from markets.export import ExportError
 from markets.importers import CatalogueError
 from markets.importers.craigslist_bargain import CorpusError
@@ -37,6 +39,8 @@ REFUSED = (
     UnknownAgent,
     RoomError,
     ExportError,
+    AccountError,
+    ErasureError,
     ConfigError,
     RunError,
     SuiteError,

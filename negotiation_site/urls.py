@@ -5,7 +5,16 @@ from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
 
 from agents.views import model_calls
-from negotiation_site import agent_page, builder_pages, health, tournament_pages, training_pages, transcripts, views
+from negotiation_site import (
+    agent_page,
+    builder_pages,
+    corpora_pages,
+    health,
+    tournament_pages,
+    training_pages,
+    transcripts,
+    views,
+)
 from negotiation_site.leaderboard import pages as leaderboard
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
@@ -45,6 +54,9 @@ urlpatterns = [
     path("tournaments/<slug:name>/ranking.csv", tournament_pages.ranking_csv, name="tournament-ranking-csv"),
     path("tournaments/<slug:name>/games.csv", tournament_pages.games_csv, name="tournament-games-csv"),
     path("suites/", tournament_pages.suites, name="suites"),
+    path("corpora/", corpora_pages.corpus_list, name="corpora"),
+    path("corpora/<slug:name>/", corpora_pages.corpus_page, name="corpus"),
+    path("corpora/<slug:name>/<str:key>/", corpora_pages.dialogue_page, name="corpus-dialogue"),
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
