@@ -173,6 +173,11 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its turns wait for a language model."""
     remark: str = ""
     """What people should know before they choose it, in a few words."""
+    persona: str = ""
+    """The way of talking that it has."""
+    speak_as: Callable[[str], Agent] | None = None
+    """Builds it with the persona of this name, where a language model has to be told of it; None where an agent's
+    words can be changed from outside."""
 
     def can_play(self, *, role: Role, family: Family) -> bool:
         """Whether the agent knows what to do on this seat."""

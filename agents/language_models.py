@@ -21,6 +21,7 @@ from agents.base import Agent, AgentSpec, Kind
 from agents.llm import TEMPERATURE, ModelAgent
 from agents.narrator import Narrator, Speech
 from agents.parsing import Codec, FourPart, Tools
+from agents.scripted.personas import Persona, with_persona
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 
@@ -30,7 +31,8 @@ STRATEGY = "linear"
 """What it plays."""
 PREFIX = f"{NARRATOR}-"
 
-_CODECS: dict[str, Callable[[], Codec]] = {"four_part": FourPart, "tools": Tools}
+CODECS: dict[str, Callable[[], Codec]] = {"four_part": FourPart, "tools": Tools}
+"""The protocols by name."""
 
 
 def listed(strategies: Mapping[str, AgentSpec]) -> tuple[AgentSpec, ...]:
@@ -79,6 +81,7 @@ def _narrated(strategy: AgentSpec, backend: str, *, slug: str, speech: Speech) -
         roles=strategy.roles,
         families=strategy.families,
         build=partial(_build_narrator, strategy.build, backend, speech),
+        speak_as=partial(_build_narrator, strategy.build, backend, speech),
         version=_version("narrator", strategy.slug, strategy.version, config, ("narrator", "phrasebook"), speech.value),
         source=f"{strategy.source} Words: {voice} (after Xia et al. 2024).",
         plays_as=strategy.slug,
@@ -86,8 +89,16 @@ def _narrated(strategy: AgentSpec, backend: str, *, slug: str, speech: Speech) -
     )
 
 
-def _build_narrator(strategy: Callable[[], Agent], backend: str, speech: Speech) -> Agent:
-    return Narrator(strategy=strategy(), backend=backend, speech=speech)
+def _build_narrator(strategy: Callable[[], Agent], backend: str, speech: Speech, persona: str = "") -> Agent:
+    if persona and speech is Speech.PHRASEBOOK:  # Its grammar takes no instruction: the persona joins in.
+        return with_persona(partial(_build_narrator, strategy, backend, speech), Persona(persona), speaks=True)
+    return Narrator(strategy=strategy(), backend=backend, speech=speech, persona=persona_lines(persona))
+
+
+def persona_lines(persona: str) -> str:
+    """What a model is told of a way of talking; nothing of `neutral` or none."""
+    prompt = prompts.load("personas")
+    return prompt.fill(persona) if persona in prompt.sections else ""
 
 
 def _deciders(config: BackendConfig, *, protocols: tuple[str, ...]) -> list[AgentSpec]:
@@ -108,6 +119,7 @@ def _deciders(config: BackendConfig, *, protocols: tuple[str, ...]) -> list[Agen
                     roles=(Role.SELLER, Role.BUYER),
                     families=tuple(Family),
                     build=partial(_build_decider, config.name, protocol, regulated),
+                    speak_as=partial(_build_decider, config.name, protocol, regulated),
                     version=_version("model", protocol, str(regulated), config, (protocol,), str(TEMPERATURE)),
                     source=f"The model {config.model} of the back end {config.name!r}, protocol {protocol}.",
                     asks_models=True,
@@ -117,8 +129,8 @@ def _deciders(config: BackendConfig, *, protocols: tuple[str, ...]) -> list[Agen
     return made
 
 
-def _build_decider(backend: str, protocol: str, regulated: bool) -> Agent:
-    return ModelAgent(backend=backend, codec=_CODECS[protocol](), regulated=regulated)
+def _build_decider(backend: str, protocol: str, regulated: bool, persona: str = "") -> Agent:
+    return ModelAgent(backend=backend, codec=CODECS[protocol](), regulated=regulated, persona=persona_lines(persona))
 
 
 def _config(name: str) -> BackendConfig:

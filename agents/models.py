@@ -1,9 +1,11 @@
-"""What was asked of language models in live rooms, for staff: the one table of this package.
+"""What was asked of language models in live rooms, for staff; and the agents that people entered.
 
-Contract: written once per call, never shown to a player, never with a key or a header; prompts and
-replies are free text and go with the room.
+Contract: a call is written once, never shown to a player, never with a key or a header; prompts and
+replies are free text and go with the room. Entered agents are written by `entering`, an entry never
+changes, and all of it goes with its author.
 """
 
+from django.conf import settings
 from django.db import models
 
 from markets.models import AgentTurn, Room
@@ -55,3 +57,40 @@ class ModelCall(models.Model):
 
     def __str__(self) -> str:
         return f"{self.room_id} {self.party} {self.purpose}: {self.outcome}"
+
+
+class EnteredAgent(models.Model):
+    """An agent that a person entered. Its versions never change; that it is put up or retired may."""
+
+    slug = models.CharField(max_length=80, unique=True)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="entered_agents")
+    """Whose words the prompts are: erased with their author. Records keep the slug."""
+    put_up = models.BooleanField(default=False)
+    """Whether everybody is offered it."""
+    retired_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class EnteredVersion(models.Model):
+    """What an entered agent is from one version on. Written once."""
+
+    agent = models.ForeignKey(EnteredAgent, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    entry = models.TextField()
+    """Canonical JSON of `entered.Entry`."""
+    note = models.CharField(max_length=200, blank=True)
+    """What is different from the version before, in its author's words."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["agent", "-number"]
+        constraints = [models.UniqueConstraint(fields=["agent", "number"], name="entered_version_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} version {self.number}"

@@ -3,21 +3,24 @@
 Here: the specs and the look-up, and which opponents training must refuse. Not here: what an agent
 does (`scripted`, `learned`, `language_models`), or which agent a market suggests. Trained agents are
 those of the published checkpoints, found anew when a card comes or changes; no weights are read
-here. Pure: no Django.
+here. Agents that people entered are asked of whoever keeps them (`keep_entered`). Pure: no Django.
 
 Contract: slugs never change meaning; a changed strategy gets a new version. The order is the one
 in which a person is offered opponents: bargainers for either side, buyers, sellers, trained agents,
 then variants, agents of chance and yardsticks, references last. An agent with a way of talking is
-`AGENT+PERSONA` (`scripted.personas`): it can be looked up and seated, and is in no list.
+`AGENT+PERSONA` (`scripted.personas`): it can be looked up and seated, and is in no list. Entered
+agents are in a list of their own, `entered_specs`, and have slugs that nothing else may have; only a
+look-up of such a slug asks for them.
 """
 
 import difflib
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import msgspec
 
-from agents import language_models
+from agents import entered, language_models, prompts
 from agents.base import AgentSpec, Kind
 from agents.learned import published
 from agents.scripted import (
@@ -28,6 +31,7 @@ from agents.scripted import (
     equilibria,
     explorers,
     fixed_sequence,
+    gullible,
     ladders,
     reference,
 )
@@ -40,8 +44,9 @@ HELD_OUT_BUYERS = splits.BUYER_TYPES
 """Buyers that no training run meets (`markets.engine.splits`, where they were fixed)."""
 HELD_OUT_PERSONAS = splits.PERSONAS
 """Ways of talking that no training run meets."""
-NEGATIVE_CONTROLS = ("zi-u",)
-"""Agents that break their own reservation value on purpose; every other one keeps to it."""
+NEGATIVE_CONTROLS = ("zi-u", "gullible")
+"""Agents that break their own reservation value on purpose, the second one only when told to; every other one
+keeps to it."""
 
 BOTH_ROLES = (Role.SELLER, Role.BUYER)
 EVERY_FAMILY = (Family.BILATERAL, Family.MULTI_BUYER, Family.CATALOGUE)
@@ -538,6 +543,16 @@ _CHANCE = (
         build=bargainers.ZiU,
         source="ZI-U traders (Gode and Sunder 1993).",
     ),
+    AgentSpec(
+        slug="gullible",
+        title="Gullible",
+        summary="Does what it is told, at a loss if need be: a control, not an opponent.",
+        kind=Kind.SCRIPTED,
+        roles=BOTH_ROLES,
+        families=EVERY_FAMILY,
+        build=gullible.Gullible,
+        source="The positive control of the injection suite, ours.",
+    ),
 )
 
 _YARDSTICKS = (
@@ -668,7 +683,8 @@ def all_specs() -> tuple[AgentSpec, ...]:
 
 def _modelled() -> tuple[AgentSpec, ...]:
     """Agents of the configured language models; a slug that a rule has is the rule's."""
-    return tuple(spec for spec in language_models.listed(_BY_SLUG) if spec.slug not in _BY_SLUG)
+    made = language_models.listed(_BY_SLUG)
+    return tuple(spec for spec in made if spec.slug not in _BY_SLUG and not entered.is_entered(spec.slug))
 
 
 def narrated(slug: str) -> str:
@@ -678,14 +694,62 @@ def narrated(slug: str) -> str:
 
 def _learned() -> tuple[AgentSpec, ...]:
     """Trained agents; a slug that a rule has is the rule's."""
-    return tuple(spec for spec in published.available() if spec.slug not in _BY_SLUG)
+    found = published.available()
+    return tuple(spec for spec in found if spec.slug not in _BY_SLUG and not entered.is_entered(spec.slug))
 
 
-def get(slug: str) -> AgentSpec:
-    """The agent with this slug, with or without a persona. Raises `UnknownAgent`."""
+# --- Entered by people ----------------------------------------------------------------------------
+
+
+class _Kept(msgspec.Struct):
+    """Whom to ask for entered agents; nobody has entered one until somebody keeps them."""
+
+    listed: Callable[[], tuple[AgentSpec, ...]] = tuple
+    named: Callable[[str, str], AgentSpec | None] = lambda slug, version: None
+
+
+_kept = _Kept()
+
+
+def keep_entered(*, listed: Callable[[], tuple[AgentSpec, ...]], named: Callable[[str, str], AgentSpec | None]) -> None:
+    """Say once, at the start of the process, who keeps the agents that people enter.
+
+    `listed` gives those that are up for tournaments, in their newest version; `named` the agent of a slug
+    in the version given, or in its newest, retired or not.
+    """
+    _kept.listed, _kept.named = listed, named
+
+
+def entered_specs() -> tuple[AgentSpec, ...]:
+    """Agents that people entered and put up for everybody."""
+    return _kept.listed()
+
+
+def get_open(slug: str) -> AgentSpec:
+    """The agent with this slug if anybody may seat it: not one that its author has not put up. Raises `UnknownAgent`."""
+    spec = get(slug)
+    base, _persona = _named(slug)
+    if entered.is_entered(base) and all(base != each.slug for each in entered_specs()):
+        raise UnknownAgent(slug, f"The agent {slug!r} is not put up for others.")
+    return spec
+
+
+# --- Looking up -----------------------------------------------------------------------------------
+
+
+def get(slug: str, *, version: str = "") -> AgentSpec:
+    """The agent with this slug, with or without a persona. Raises `UnknownAgent`.
+
+    `version` is one on record: an entered agent is given in that version where it is kept. Of all others
+    there is only the present one.
+    """
     base, persona = _named(slug)
     if persona is not None:
-        return _in_persona(get(base), persona)
+        return _in_persona(get(base, version=version), persona)
+    if entered.is_entered(slug):
+        if found := _kept.named(slug, version):
+            return found
+        raise UnknownAgent(slug)
     if slug in _BY_SLUG:
         return _BY_SLUG[slug]
     for spec in (*_learned(), *_modelled()):
@@ -705,27 +769,39 @@ def _named(slug: str) -> tuple[str, Persona | None]:
 
 
 def _in_persona(spec: AgentSpec, persona: Persona) -> AgentSpec:
-    """The same agent in other words. Raises `UnknownAgent` where a model writes the words."""
-    if spec.kind in (Kind.NARRATOR, Kind.MODEL):
-        slug = f"{spec.slug}{MARK}{persona.value}"
-        raise UnknownAgent(
-            slug, f"{spec.slug!r} speaks in the words of a model; {MARK}{persona.value} cannot change them."
-        )
-    return msgspec.structs.replace(
+    """The same agent in other words; a model is told of them in its prompt, which makes another version."""
+    changed = msgspec.structs.replace(
         spec,
         slug=f"{spec.slug}{MARK}{persona.value}",
         title=f"{spec.title}, {persona.value}",
-        build=partial(with_persona, spec.build, persona),
+        persona=persona.value,
+    )
+    if spec.speak_as is None:
+        return msgspec.structs.replace(changed, build=partial(with_persona, spec.build, persona))
+    told = prompts.load("personas")
+    digest = hashlib.sha256(f"{spec.version} {told.label} {told.digest} {persona.value}".encode()).hexdigest()[:10]
+    number = f"{entered.number_of(spec.version)}-" if entered.is_entered(spec.slug) else ""
+    return msgspec.structs.replace(
+        changed,
+        build=partial(spec.speak_as, persona.value),
+        version=f"{number}{digest}",
+        speak_as=None,
     )
 
 
 def refuse_held_out(slugs: Iterable[str]) -> None:
     """Raise `splits.HeldOut` with a sentence unless all of these may sit opposite in training.
 
-    Looks through personas: neither `impatient+chatty` nor `linear+begging` may. Raises `UnknownAgent`.
+    Looks through personas and voices: `impatient+chatty`, `linear+begging` and `narrator-impatient` may
+    not, nor an entered agent that was given such a way of talking. Raises `UnknownAgent`.
     """
-    named = [_named(slug) for slug in slugs]
+    specs: list[AgentSpec] = []
+    for slug in slugs:
+        base, persona = _named(slug)
+        specs.append(get(base))
+        if persona is not None:
+            specs.append(_in_persona(specs[-1], persona))
     splits.refuse_held_out(
-        opponents=[base for base, _ in named],
-        personas=[persona.value for _, persona in named if persona is not None],
+        opponents=[name for spec in specs for name in (spec.slug, spec.plays_as)],
+        personas=[spec.persona for spec in specs],
     )

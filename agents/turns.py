@@ -72,7 +72,7 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
             return services.supersede_turn(turn=turn, owner=claim.owner)
         if rules.position(state, turn.party) != turn.position:
             return services.supersede_turn(turn=turn, owner=claim.owner)
-        spec = registry.get(seat.agent_slug)
+        spec = registry.get(seat.agent_slug, version=seat.agent_version)
         try:
             with _asking_models(claim, spec):
                 action, *then = think(

@@ -11,12 +11,12 @@ would have said.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 import msgspec
 
-from agents.base import Agent, Turn
+from agents.base import Agent, Turn, batch
 from agents.scripted.talk import speak
 from markets.engine.money import format_amount
 from markets.engine.observation import Observation
@@ -137,11 +137,13 @@ def split_slug(slug: str) -> tuple[str, Persona | None]:
     return base, Persona(name)
 
 
-def in_persona(persona: Persona, *, observation: Observation, action: Action, chance: random.Random) -> str:
-    """What goes with `action` in the words of `persona`."""
+def in_persona(
+    persona: Persona, *, observation: Observation, action: Action, chance: random.Random, said: str = ""
+) -> str:
+    """What goes with `action` in the words of `persona`; it adds to `said` where there is something."""
     if persona is Persona.TERSE:
         return _tersely(observation, action)
-    said = speak(observation=observation, action=action, chance=chance)
+    said = said or speak(observation=observation, action=action, chance=chance)
     more = ADDED.get((persona, observation.role))
     return said if more is None else f"{said} {more[int(chance.random() * len(more))]}"
 
@@ -163,18 +165,28 @@ def _tersely(observation: Observation, action: Action) -> str:
 class WithPersona:
     """An agent that says what it does in the words of a persona."""
 
-    def __init__(self, agent: Agent, persona: Persona) -> None:
+    def __init__(self, agent: Agent, persona: Persona, *, speaks: bool = False) -> None:
         self._agent = agent
         self._persona = persona
+        self._speaks = speaks
 
     def act(self, turn: Turn) -> Action:
-        action = self._agent.act(turn)
+        """The agent's move in the persona's words."""
+        return self._said(self._agent.act(turn), turn)
+
+    def act_batch(self, turn: Turn) -> Sequence[Action]:
+        """The agent's moves in the persona's words; of one that speaks, those in which it speaks."""
+        moves = batch(self._agent, turn)
+        return [self._said(action, turn) if action.talk or not self._speaks else action for action in moves]
+
+    def _said(self, action: Action, turn: Turn) -> Action:
         if isinstance(action, Wait | SearchPrice):
             return action
-        talk = in_persona(self._persona, observation=turn.observation, action=action, chance=turn.words)
+        said = action.talk if self._speaks else ""
+        talk = in_persona(self._persona, observation=turn.observation, action=action, chance=turn.words, said=said)
         return msgspec.structs.replace(action, talk=talk)
 
 
-def with_persona(build: Callable[[], Agent], persona: Persona) -> Agent:
-    """A new agent in the words of `persona`."""
-    return WithPersona(build(), persona)
+def with_persona(build: Callable[[], Agent], persona: Persona, *, speaks: bool = False) -> Agent:
+    """A new agent in the words of `persona`, which add to its own where it `speaks` itself."""
+    return WithPersona(build(), persona, speaks=speaks)

@@ -174,7 +174,7 @@ def changes_since(tournament: Tournament) -> list[str]:
         )
     for slug, version in results.agents_of(tournament):
         with suppress(UnknownAgent):
-            now = registry.get(slug).version
+            now = registry.get(slug, version=version).version
             if now != version:
                 changed.append(f"{slug!r} is now version {now}; this tournament is that of version {version}.")
     return changed
@@ -225,7 +225,7 @@ def cast_of(tournament: Tournament) -> Cast:
     recipe = decode_recipe(tournament.market.recipe)
     specs = []
     for slug, version in results.agents_of(tournament):
-        spec = registry.get(slug)
+        spec = registry.get(slug, version=version)
         if spec.version != version:
             raise TournamentError(
                 f"{tournament.name!r} was begun with {slug!r} version {version}, which is now version {spec.version}; "

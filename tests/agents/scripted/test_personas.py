@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from agents import registry
+from agents import backends, registry
+from agents.backends.fake import FakeBackend
 from agents.play import play, seat, turn_for
 from agents.scripted.personas import ADDED, Persona, UnknownPersona, split_slug
 from agents.words import with_words
@@ -12,6 +13,7 @@ from markets.engine import splits
 from markets.engine.money import format_amount
 from markets.engine.protocol import SELLER, MakeOffer, Role, encode
 from markets.engine.scenarios import Family, sample
+from tests.agents import conversations
 from tests.agents.scripted.answers import scenario_for
 from tests.agents.tables import SHOP, listed_market
 from tests.markets.engine.factories import B1, Table, offer
@@ -96,9 +98,43 @@ def test_a_misspelt_persona_or_agent_gets_a_sentence() -> None:
         split_slug("linear+")
 
 
-def test_the_words_of_a_model_are_not_replaced_by_templates() -> None:
-    with pytest.raises(registry.UnknownAgent, match=r"'narrator-boulware' speaks in the words of a model"):
-        registry.get("narrator-boulware+begging")
+@pytest.mark.usefixtures("no_back_ends")
+def test_a_narrator_of_the_phrase_book_makes_the_same_moves_in_a_persona_and_adds_its_words() -> None:
+    backends.seat(FakeBackend(["Hello there."], name=backends.EMBEDDED))
+    plain, begging = (
+        play(scenario_for(4), {SELLER: seat(registry.get("linear")), B1: seat(registry.get(slug))}, words=with_words)
+        for slug in ("narrator-boulware", "narrator-boulware+begging")
+    )
+    assert encode(plain.log) == encode(begging.log)
+    said = [action.talk for n, action in begging.actions.items() if begging.log[n - 1].event.by is Role.BUYER]
+    assert said
+    assert all(any(added in talk for added in ADDED[Persona.BEGGING, Role.BUYER]) for talk in said)
+
+
+@pytest.mark.usefixtures("no_back_ends")
+def test_a_model_is_told_of_its_persona_which_makes_another_version_of_it() -> None:
+    fake = FakeBackend(["Thought: so\nTalk: Hello!\nAction: [BUY] $45"], name="big")
+    backends.seat(fake)
+    table = Table(scenario_for(4))
+    table.play(SELLER, offer(9_500))
+    versions = set()
+    for slug in ("big-model", "big-model+terse", "big-model+chatty", "big-narrator+terse"):
+        spec = registry.get(slug)
+        spec.build().act(conversations.turn(table, B1))
+        versions.add(spec.version)
+    systems = [request.messages[0].content for request in fake.requests]
+    assert ["few words" in system for system in systems] == [False, True, False, True]
+    assert "chat about other things" in systems[2]
+    assert len(versions) == 4
+
+
+@pytest.mark.usefixtures("no_back_ends")
+def test_a_voice_does_not_bring_what_was_held_out_into_training() -> None:
+    with pytest.raises(splits.HeldOut, match="the buyer 'impatient'"):
+        registry.refuse_held_out(["narrator-impatient"])
+    with pytest.raises(splits.HeldOut, match="the persona 'begging'"):
+        registry.refuse_held_out(["narrator+begging"])
+    registry.refuse_held_out(["narrator", "narrator+chatty"])
 
 
 def test_a_pool_of_opponents_may_hold_no_buyer_and_no_persona_that_was_held_out() -> None:
