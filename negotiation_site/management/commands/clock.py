@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from agents import turns
 from markets import services
+from negotiation_site.exports import tasks as export_tasks
 from training import tasks as training_tasks
 from training.tournaments import tasks as tournament_tasks
 
@@ -38,6 +39,7 @@ SWEEPS: dict[str, Sweep] = {
     "agent turns": turns.sweep,
     "training runs": training_tasks.sweep,
     "tournaments": tournament_tasks.sweep,
+    "exports": export_tasks.sweep,
 }
 
 
