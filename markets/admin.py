@@ -5,13 +5,17 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from markets import episodes
+from markets import corpora, episodes
 from markets.models import (
     AgentTurn,
     Catalogue,
+    Corpus,
     Episode,
     EpisodeSeat,
     EpisodeText,
+    ImportedDialogue,
+    ImportedParty,
+    ImportedText,
     Market,
     Participant,
     Product,
@@ -189,3 +193,37 @@ class SignUpAdmin(ReadOnly):
 @admin.register(RecordChange)
 class RecordChangeAdmin(ReadOnly):
     list_display = ["id", "episode_number"]
+
+
+@admin.register(Corpus)
+class CorpusAdmin(ReadOnly):
+    list_display = ["name", "format", "dialogues_here", "created_at"]
+    search_fields = ["name"]
+
+    @admin.display(description="dialogues")
+    def dialogues_here(self, corpus: Corpus) -> int:
+        return corpus.dialogues.count()
+
+
+@admin.register(ImportedDialogue)
+class ImportedDialogueAdmin(ReadOnly):
+    list_display = ["key", "corpus", "title", "outcome", "price_cents", "turns"]
+    list_filter = ["corpus", "outcome"]
+    search_fields = ["key", "title"]
+    readonly_fields = ["record_is_valid"]
+
+    @admin.display(boolean=True, description="Record is as it was written")
+    def record_is_valid(self, dialogue: ImportedDialogue) -> bool:
+        return corpora.verify(dialogue)
+
+
+@admin.register(ImportedParty)
+class ImportedPartyAdmin(ReadOnly):
+    list_display = ["pseudonym", "dialogue", "party"]
+    search_fields = ["pseudonym"]
+
+
+@admin.register(ImportedText)
+class ImportedTextAdmin(ReadOnly):
+    list_display = ["dialogue", "n", "party", "kind", "text"]
+    search_fields = ["dialogue__key", "text"]

@@ -1,5 +1,8 @@
 """The admin shows every table and lets nobody rewrite a record."""
 
+import json
+from pathlib import Path
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -7,7 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from markets import corpora
 from markets.models import RecordChange, SignUp
+from tests.markets import dialogues
 from tests.markets.engine.factories import B1, SELLER, accept, bilateral, offer
 from tests.markets.rooms import Game, staged
 
@@ -26,13 +31,16 @@ def staff() -> Client:
 
 
 @pytest.fixture
-def over() -> Game:
+def over(tmp_path: Path) -> Game:
     game = staged(bilateral(), people=(B1, SELLER))
     game.act(B1, offer(6_000, talk="Sixty."))
     game.act(SELLER, accept(1))
     staged(bilateral(), people=(B1,)).act(B1, offer(6_000))
     RecordChange.objects.create(episode_number=1)
     SignUp.objects.create(address_digest="0" * 64, at=timezone.now())
+    camps = tmp_path / "camps.json"
+    camps.write_text(json.dumps([dialogues.camping()]))
+    corpora.store(name="camps", format="casino", path=camps)
     return game
 
 

@@ -16,6 +16,8 @@ from markets.importers.transcripts.records import Dialogue, Text, Transcript
 
 FORMAT = "parley"
 SCHEMA = "parley-dialogue@1"
+MAX_LINE_BYTES = 64 * 2**20
+"""More than any dialogue that can come in: 2,000 turns of at most 20,000 characters, as they are usually written."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,7 +55,7 @@ def line(dialogue: Dialogue, texts: Iterable[Text], *, licence: str, pseudonyms:
 def read(path: Path) -> Iterator[tuple[str, Transcript] | BadRecord | Repeat]:
     """Every line, in order."""
     for file in reading.data_files(path, suffix=".jsonl", largest=None):
-        for raw in reading.lines(file):
+        for raw in reading.lines(file, longest=MAX_LINE_BYTES):
             if isinstance(raw, BadRecord):
                 yield raw
                 continue

@@ -213,17 +213,17 @@ def _end_of_broken_record(text: str, start: int) -> int | None:
     return None
 
 
-def lines(path: Path) -> Iterator[Raw | BadRecord]:
-    """The lines of a text file that are not blank, as text."""
+def lines(path: Path, *, longest: int = MAX_LINE_BYTES) -> Iterator[Raw | BadRecord]:
+    """The lines of a text file that are not blank, as text; a line longer than `longest` bytes is a bad record."""
     with _opened(path) as file:
         number = 0
-        while line := file.readline(MAX_LINE_BYTES):
+        while line := file.readline(longest):
             number += 1
             place = f"{path.name}, line {number}"
-            if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
+            if len(line) == longest and not line.endswith(b"\n"):
                 while line and not line.endswith(b"\n"):
-                    line = file.readline(MAX_LINE_BYTES)
-                yield BadRecord(place, f"This line has more than {MAX_LINE_BYTES:,} bytes.")
+                    line = file.readline(longest)
+                yield BadRecord(place, f"This line has more than {longest:,} bytes.")
             elif line.strip():
                 try:
                     yield Raw(place, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n"))
