@@ -25,7 +25,7 @@ from markets.export import ExportError
 from markets.export_masking import whole
 from markets.export_tables import Column
 
-ROW_GROUP = 20_000
+ROW_GROUP = 8_000
 """Rows of one group of a Parquet file: what a writer holds."""
 SUMS = "SHA256SUMS"
 MANIFEST = "export.json"
