@@ -26,7 +26,9 @@ from markets.export_masking import whole
 from markets.export_tables import Column
 
 ROW_GROUP = 8_000
-"""Rows of one group of a Parquet file: what a writer holds."""
+"""Rows of one group of a Parquet file, unless they are long: what a writer holds."""
+LONG_ROW_GROUP = 1_000
+"""The same for rows with whole scenarios in them."""
 SUMS = "SHA256SUMS"
 MANIFEST = "export.json"
 """Facts of an export; a folder is one of ours when it has both."""
@@ -93,8 +95,9 @@ def neutral(cell: Any) -> Any:
 class Parquet(Rows):
     """Columns in row groups of a bounded size, compressed with zstd. Raises `ExportError` where pyarrow is missing."""
 
-    def __init__(self, path: Path, columns: Sequence[Column]) -> None:
+    def __init__(self, path: Path, columns: Sequence[Column], *, group: int = ROW_GROUP) -> None:
         super().__init__(path)
+        self._group = group
         try:
             import pyarrow
             from pyarrow import parquet
@@ -117,7 +120,7 @@ class Parquet(Rows):
     def add(self, row: Any) -> None:
         self._rows.append(row)
         self.count += 1
-        if len(self._rows) >= ROW_GROUP:
+        if len(self._rows) >= self._group:
             self._flush()
 
     def close(self) -> None:
@@ -134,7 +137,7 @@ class Parquet(Rows):
             for k in self._texts:
                 columns[k] = [None if cell is None else whole(cell) for cell in columns[k]]
             arrays = self._arrays(columns)
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=ROW_GROUP)
+        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema), row_group_size=self._group)
 
     def _arrays(self, columns: list[list[Any]]) -> list[Any]:
         return [self._arrow.array(column, type=kind) for column, kind in zip(columns, self._schema.types, strict=True)]

@@ -24,7 +24,19 @@ from django.db.models import Max
 
 from markets import export
 from markets.export import ExportError
-from markets.export_files import MANIFEST, SUMS, Csv, JsonLines, Parquet, Rows, content_hash, sums, whole_folder
+from markets.export_files import (
+    LONG_ROW_GROUP,
+    MANIFEST,
+    ROW_GROUP,
+    SUMS,
+    Csv,
+    JsonLines,
+    Parquet,
+    Rows,
+    content_hash,
+    sums,
+    whole_folder,
+)
 from markets.export_masking import mask, whole
 from markets.export_splits import SPLITS, Splits
 from markets.export_tables import EPISODES, EVENTS, Column, episode_row, event_rows
@@ -173,7 +185,8 @@ class _Tables(_Writer):
                 self.tables[name] = {f"{name}.csv": Csv(draft / f"{name}.csv", columns)}
             else:
                 paths = {split: f"{name}/{split}.parquet" for split in SPLITS}
-                self.tables[name] = {path: Parquet(draft / path, columns) for path in paths.values()}
+                group = LONG_ROW_GROUP if name == "episodes" else ROW_GROUP
+                self.tables[name] = {path: Parquet(draft / path, columns, group=group) for path in paths.values()}
 
     def add(self, episodes: list[Episode]) -> None:
         for episode in episodes:
