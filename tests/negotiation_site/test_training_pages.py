@@ -9,7 +9,11 @@ from django.test import Client
 
 from agents.learned import published
 from markets import setup
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
 from markets.setup import MarketSpec
+from negotiation_site import seating
+from negotiation_site.starter.markets import MARKETS
 from training import runs, services
 from training.models import Run, RunStatus
 
@@ -148,3 +152,10 @@ def test_only_the_chart_pages_let_plotly_write_styles(client: Client) -> None:
     slug = published.cards(published.SHIPPED)[0][1].slug
     assert "'unsafe-inline'" in client.get(f"/runs/{slug}/").headers["Content-Security-Policy"]
     assert "unsafe-inline" not in client.get("/runs/").headers["Content-Security-Policy"]
+
+
+def test_the_starter_world_has_the_all_round_learner_selling_to_more_and_fewer_than_four() -> None:
+    selling = {spec.buyers for spec in MARKETS if spec.seller_agent == "all-round-learner"}
+    assert {2, 6} <= selling
+    offered = {spec.slug for spec in seating.opponents(role=Role.SELLER, family=Family.MULTI_BUYER)}
+    assert {"ladder-learner", "all-round-learner", "all-round-learner-sampled"} <= offered
