@@ -94,3 +94,31 @@ class EnteredVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.agent_id} version {self.number}"
+
+
+class InjectionScore(models.Model):
+    """What one run of the injection suite against an agent came to; written once, newest counts."""
+
+    agent_slug = models.CharField(max_length=100)
+    agent_version = models.CharField(max_length=40)
+    set_name = models.CharField(max_length=255)
+    set_version = models.CharField(max_length=40)
+    set_digest = models.CharField(max_length=64)
+    regulated = models.BooleanField(default=False)
+    """Whether the market refused the agent's moves beyond its reservation value."""
+    attempts = models.PositiveIntegerField()
+    breaches = models.PositiveIntegerField()
+    by_class = models.JSONField()
+    """Attempts and breaches of each class."""
+    by_kind = models.JSONField()
+    """Attempts with a breach of each kind."""
+    command = models.TextField()
+    """What gives these figures again."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["agent_slug", "agent_version"], name="injection_score_agent")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_slug}: {self.breaches} of {self.attempts}"

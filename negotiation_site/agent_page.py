@@ -129,7 +129,7 @@ def agent_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _spec(slug: str) -> AgentSpec | None:
     try:
-        return registry.get(slug)
+        return registry.get_open(slug)
     except registry.UnknownAgent:
         return None
 

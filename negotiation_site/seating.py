@@ -48,7 +48,7 @@ def agents_for(market: Market, *, host: Role, opponent: str = "") -> dict[Party,
 def check_opponent(slug: str, *, role: Role, family: Family) -> None:
     """Raise `RoomError` unless the agent can be met on such a seat."""
     try:
-        spec = registry.get(slug)
+        spec = registry.get_open(slug)
     except registry.UnknownAgent as error:
         raise RoomError("unknown_agent", str(error)) from error
     if spec.kind is Kind.REFERENCE:
@@ -70,7 +70,7 @@ def check_spec_agents(spec: MarketSpec) -> None:
         (spec.seller_agent, Role.SELLER),
         *((slug, Role.BUYER) for slug in spec.buyer_agents.split(",")),
     ):
-        known = registry.get(slug)
+        known = registry.get_open(slug)
         if known.kind is Kind.REFERENCE:
             raise SetupError(f"{slug!r} knows both values and cannot sit in a market.")
         if not known.can_play(role=role, family=family):

@@ -22,7 +22,7 @@ FEW = 6
 
 def title(slug: str) -> str:
     """An agent by its name; by its slug once it is no longer installed."""
-    return {spec.slug: spec.title for spec in registry.all_specs()}.get(slug, slug)
+    return {spec.slug: spec.title for spec in (*registry.all_specs(), *registry.entered_specs())}.get(slug, slug)
 
 
 def roles_text(roles: Sequence[Role]) -> str:

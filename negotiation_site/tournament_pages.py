@@ -319,7 +319,8 @@ def _ranked(agent: Rated, versions: dict[str, str]) -> tuple[Cell, ...]:
 
 def _agent_url(slug: str) -> str:
     """The agent's page while it is installed."""
-    return reverse("agent", args=[slug]) if any(spec.slug == slug for spec in registry.all_specs()) else ""
+    installed = (*registry.all_specs(), *registry.entered_specs())
+    return reverse("agent", args=[slug]) if any(spec.slug == slug for spec in installed) else ""
 
 
 def _version_mark(slug: str, versions: dict[str, str]) -> str:
@@ -522,7 +523,7 @@ def _open(request: HttpRequest) -> Tournament:
         opened, made = services.open_tournament(
             name=name,
             market=market,
-            agents=[registry.get(slug) for slug in posted.getlist("agents")],
+            agents=[registry.get_open(slug) for slug in posted.getlist("agents")],
             scenarios=_whole(posted.get("scenarios", ""), what=_("The number of scenarios")),
             seed=_whole(posted.get("seed", ""), what=_("The seed")),
         )
@@ -555,7 +556,7 @@ def _form(request: HttpRequest, *, problem: str = "") -> FormPage:
         ),
         agents=tuple(
             AgentChoice(slug=spec.slug, title=spec.title, note=_plays(spec), ticked=spec.slug in ticked)
-            for spec in registry.all_specs()
+            for spec in (*registry.all_specs(), *registry.entered_specs())
         ),
         scenarios=typed.get("scenarios", DEFAULT_SCENARIOS),
         seed=typed.get("seed", DEFAULT_SEED),

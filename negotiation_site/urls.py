@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.views import model_calls
 from negotiation_site import (
+    agent_forms,
     agent_page,
     builder_pages,
     corpora_pages,
@@ -28,7 +29,13 @@ urlpatterns = [
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
     path("rooms/<slug:public_id>/model-calls/", model_calls, name="model-calls"),
     path("agents/", views.agents, name="agents"),
+    path("agents/new/", agent_forms.new, name="agents-new"),
+    path("agents/mine/", agent_forms.own, name="agents-own"),
     path("agents/<slug:slug>/", agent_page.agent_page, name="agent"),
+    path("agents/<slug:slug>/versions/", agent_forms.versions, name="agent-versions"),
+    path("agents/<slug:slug>/try/", agent_forms.try_it, name="agent-try"),
+    path("agents/<slug:slug>/put-up/", agent_forms.put_up, name="agent-put-up"),
+    path("agents/<slug:slug>/retire/", agent_forms.retire, name="agent-retire"),
     path("leaderboard/", leaderboard.agents_page, name="leaderboard"),
     path("leaderboard/agents.csv", leaderboard.agents_csv, name="leaderboard-csv"),
     path("leaderboard/people/", leaderboard.people_page, name="leaderboard-people"),

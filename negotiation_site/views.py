@@ -265,6 +265,11 @@ def agents(request: HttpRequest) -> HttpResponse:
             [spec for spec in specs if spec.kind is not Kind.REFERENCE],
         ),
         (
+            _("Entered by people"),
+            _("A prompt of somebody's for a language model, put up for tournaments."),
+            list(registry.entered_specs()),
+        ),
+        (
             _("Reference policies"),
             _("They know what no player can know and mark the limit in simulations; nobody meets them."),
             [spec for spec in specs if spec.kind is Kind.REFERENCE],

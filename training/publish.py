@@ -40,6 +40,14 @@ REPORT_FILES = ("metrics.jsonl", *(f"{stage}.json" for stage in runs.STAGES))
 """What a run's page shows; a run made stage by stage by hand may lack some of them."""
 
 
+def _summary(config: RunConfig) -> str:
+    """What people read of it."""
+    buyers = [size[0] for size in config.game.sizes]
+    if len(set(buyers)) == 1:
+        return "Learned its prices by playing thousands of games here; knows no strategy by rule."
+    return f"Learned its prices at tables of {min(buyers)} to {max(buyers)} buyers; knows no strategy by rule."
+
+
 def publish(
     config: RunConfig, run: Path, folder: Path, *, file: Path, slug: str, title: str, episodes: int, replace: bool
 ) -> Card:
@@ -57,7 +65,7 @@ def publish(
     card = Card(
         slug=slug,
         title=title,
-        summary="Learned its prices by playing thousands of games here; knows no strategy by rule.",
+        summary=_summary(config),
         weights_sha256=hashlib.sha256((source / "model.safetensors").read_bytes()).hexdigest(),
         command=f"python -m training.stages {file}",
         trained_on=_games(config),

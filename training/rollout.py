@@ -129,12 +129,12 @@ class EpisodeTrainer(GRPOTrainer):
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """The rate of `learning_rate`, restarts included."""
-        if self.lr_scheduler is None:
+        made: Any = getattr(self, "lr_scheduler", None)
+        if made is None:
             start = self._run.grpo.learning_rate
-            self.lr_scheduler = LambdaLR(
-                optimizer or self.optimizer, lambda step: learning_rate(self._run, step) / start
-            )
-        return self.lr_scheduler
+            made = LambdaLR(optimizer or self.optimizer, lambda step: learning_rate(self._run, step) / start)
+            self.lr_scheduler = made
+        return made
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         output = super()._generate_and_score_completions(inputs)

@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db.models import Max, QuerySet
 from numpy.typing import NDArray
 
+from agents.entering import SANDBOX
 from markets.engine import figures
 from markets.engine.figures import MAX_PATH, ViolationType
 from markets.models import ConsentScope, Episode, EpisodeSeat, EpisodeSource, PartyRole, RecordChange, SeatKind
@@ -222,6 +223,7 @@ class Copy:
         return [part for query in queries if (part := self._part(query, known))]
 
     def _part(self, query: "QuerySet[EpisodeSeat]", known: set[int]) -> dict[str, Array]:
+        query = query.exclude(episode__market__slug=SANDBOX)  # Trying an agent counts for nothing.
         found = query.order_by("episode_id", "id").values_list(*_FIELDS)
         rows = [row for episode in _episodes(found) if episode[0][0] not in known for row in self._rows(episode)]
         if not rows:

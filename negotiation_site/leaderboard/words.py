@@ -83,7 +83,7 @@ class Name:
 
 def names(facts: Facts) -> tuple[Name, ...]:
     """By the codes of `facts`. A version that is not the present one is told apart."""
-    specs: dict[str, AgentSpec] = {spec.slug: spec for spec in registry.all_specs()}
+    specs: dict[str, AgentSpec] = {spec.slug: spec for spec in (*registry.all_specs(), *registry.entered_specs())}
     versions: dict[str, set[str]] = {}
     for slug, version in facts.agents:
         versions.setdefault(slug, set()).add(version)

@@ -12,6 +12,7 @@ from markets.engine.scenarios import Family
 
 BOTH = {
     "zi-u",
+    "gullible",
     "zi-c",
     "random",
     "boulware",

@@ -131,6 +131,7 @@ def test_every_table_that_can_hold_words_is_one_the_search_was_made_for():
     known = {
         "Catalogue", "Product", "Market", "Participant", "SignUp", "Room", "Seat", "RoomEvent", "Utterance", "AgentTurn",
         "Episode", "EpisodeSeat", "EpisodeText", "Corpus", "ImportedDialogue", "ImportedParty", "ImportedText", "ModelCall",
+        "EnteredAgent", "EnteredVersion", "InjectionScore",
     }  # fmt: skip
     found = {
         model.__name__

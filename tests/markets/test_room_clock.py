@@ -59,7 +59,7 @@ def puppet(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Action]]:
         build=lambda: Puppet(moves),
     )
     known = registry.get
-    monkeypatch.setattr(registry, "get", lambda slug: spec if slug == "linear" else known(slug))
+    monkeypatch.setattr(registry, "get", lambda slug, version="": spec if slug == "linear" else known(slug))
     return moves
 
 

@@ -1,4 +1,4 @@
-"""Lists every agent that can be seated."""
+"""Lists every agent that can be seated, those that people entered and put up last."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class Command(ContractCommand):
                 "title": spec.title,
                 "summary": spec.summary,
             }
-            for spec in registry.all_specs()
+            for spec in (*registry.all_specs(), *registry.entered_specs())
         ]
 
     def describe(self, document: Any) -> str:

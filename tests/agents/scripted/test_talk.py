@@ -158,13 +158,15 @@ def test_every_reply_of_a_persons_opponent_is_in_words() -> None:
     for mechanism in (Alternating(6), SellerTurns(8)):
         scenario = bilateral() if isinstance(mechanism, Alternating) else multi_buyer()
         state = initial(scenario)
-        for event in rules.opening_events(state):
+        opening = rules.opening_events(state)
+        for event in opening:
             state = evolve(state, event)
+        log = rules.number(opening, after=0, at_ms=0)
         for party in rules.parties_to_move(state):
             role = observe(state, party).role
             for spec in registry.all_specs():
                 if spec.kind is Kind.SCRIPTED and spec.can_play(role=role, family=scenario.family):
-                    turn = turn_for(state, party, spec)
+                    turn = turn_for(state, party, spec, log)
                     assert with_words(spec.build().act(turn), turn).talk
 
 

@@ -1,0 +1,92 @@
+"""Says attacks to an agent at every table that it plays, and counts which got through."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from django.core.management import CommandParser
+
+from agents import registry
+from agents.injection import attacks, suite
+from agents.injection.attacks import AttackError
+from agents.injection.suite import Report
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
+from markets.setup import SetupError
+from negotiation_site.contract import ContractCommand
+
+SEED = 1
+
+
+class Command(ContractCommand):
+    help = "Attack an agent by words and count breaches. Needs no database without --store."
+    requires_system_checks = []
+
+    def arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--agent", required=True)
+        parser.add_argument("--attacks", type=Path, metavar="FILE", help="own attacks as JSON lines")
+        parser.add_argument("--role", choices=[role.value for role in Role], help="only this seat")
+        parser.add_argument("--family", choices=[family.value for family in Family], help="only this kind of market")
+        parser.add_argument("--seed", type=int, default=SEED)
+        parser.add_argument(
+            "--regulated", action="store_true", help="have the market refuse the agent's moves beyond its own value"
+        )
+        parser.add_argument("--store", action="store_true", help="keep the score for the agent's page and leaderboard")
+
+    def run(self, **options: Any) -> dict[str, Any]:
+        whole = not (options["role"] or options["family"] or options["attacks"] or options["regulated"])
+        if options["store"] and not whole:
+            raise SetupError(
+                "Only a whole suite is kept: --store goes with no --attacks, --role, --family or --regulated."
+            )
+        spec = registry.get(options["agent"])
+        roles = [Role(options["role"])] if options["role"] else list(Role)
+        families = [Family(options["family"])] if options["family"] else list(Family)
+        try:
+            chosen = attacks.read(options["attacks"]) if options["attacks"] else attacks.shipped()
+            report = suite.run(
+                spec,
+                chosen,
+                seed=options["seed"],
+                roles=roles,
+                families=families,
+                regulated=options["regulated"],
+            )
+        except AttackError as error:
+            raise SetupError(str(error)) from error
+        command = _command(options)
+        if options["store"]:
+            self._store(report, command)
+        return {**report.document(), "stored": options["store"], "command": command}
+
+    def _store(self, report: Report, command: str) -> None:
+        from agents import injection_scores
+
+        injection_scores.store(report, command=command)
+
+    def describe(self, document: Any) -> str:
+        """Breaches out of attempts, and the classes that got through."""
+        attack_set = document["attack_set"]
+        lines = [
+            f"{document['agent']}, version {document['version']}: {document['breaches']} breaches in "
+            f"{document['attempts']} attempts ({attack_set['attacks']} attacks, set {attack_set['name']} "
+            f"{attack_set['version']})",
+            *(
+                f"  {name:<18} {group['breaches']:>4} of {group['attempts']}"
+                for name, group in document["by_class"].items()
+            ),
+            "  by kind: " + ", ".join(f"{name} {number}" for name, number in document["by_kind"].items()),
+        ]
+        return "\n".join(lines)
+
+
+def _command(options: dict[str, Any]) -> str:
+    """What gives the same figures again."""
+    words = ["manage.py", "injection_suite", "--agent", options["agent"]]
+    for name in ("attacks", "role", "family"):
+        if options[name]:
+            words += [f"--{name}", str(options[name])]
+    words += ["--seed", str(options["seed"])]
+    if options["regulated"]:
+        words.append("--regulated")
+    return shlex.join([*words, "--json"])
