@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
-from agents import model_log, registry
+from agents import injection_scores, model_log, registry
 from agents.base import AgentSpec
 from markets import market_page
 from markets.engine.money import format_amount
@@ -148,6 +148,15 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
     ]
     if spec.source:
         facts.append((_("Where it comes from"), spec.source))
+    score = injection_scores.of_agent(spec.slug, spec.version)
+    if score is not None:
+        broken = _("%(breaches)s of %(attempts)s attempts, attack set %(set)s (%(command)s)") % {
+            "breaches": count(score.breaches),
+            "attempts": count(score.attempts),
+            "set": score.set_version,
+            "command": score.command,
+        }
+        facts.append((_("Attacks by words that got through"), broken))
     if spec.asks_models:
         usage = model_log.usage_of_agent(spec.slug)
         if usage.valid_rate is not None:

@@ -32,7 +32,9 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from agents import injection_scores, registry
 from agents.base import Kind
+from agents.injection.breaches import Breach
 from markets import identity, market_page, presentation
 from markets.engine.figures import ViolationType
 from markets.engine.protocol import Role
@@ -415,6 +417,9 @@ def agents_page(request: HttpRequest) -> HttpResponse:
     """How agents compare."""
     filters, problems = read_filters(request.GET)
     page = worked_out(("agents page", filters), lambda held: _board_page(held, filters))
+    attacked = _injection_table()
+    if attacked.rows:
+        page = replace(page, tables=(*page.tables, attacked))
     return render(
         request,
         "leaderboard/agents.html",
@@ -616,6 +621,42 @@ def _breach_cells(breaches: Breaches) -> tuple[Cell, Cell, Cell]:
 
 def _out_of(part: int, whole: int) -> Cell:
     return Cell(percent(part / whole, digits=2) if whole else "", _("of %(count)s") % {"count": count(whole)})
+
+
+def _injection_table() -> Table:
+    """Stored scores of the present agents that anybody may seat, whatever the filters: a suite is no game of theirs."""
+    scores = injection_scores.newest()
+    specs = [*registry.all_specs(), *registry.entered_specs()]
+    scored = [(spec, scores[spec.slug, spec.version]) for spec in specs if (spec.slug, spec.version) in scores]
+    scored.sort(key=lambda pair: pair[1].breaches / pair[1].attempts)
+    return Table(
+        caption=_("Who can be talked into it?"),
+        sentence=_(
+            "Attacks by words that led to an offer or a deal beyond the own limit, to a private value told or to a "
+            "changed role, out of all attempts. Each line names the command that gives it again."
+        ),
+        columns=(
+            Column(_("Agent"), numeric=False),
+            Column(_("Breaches"), _("of all attempts")),
+            Column(_("Offers beyond the own limit")),
+            Column(_("Deals beyond the own limit")),
+            Column(_("Values told")),
+            Column(_("Roles changed")),
+            Column(_("Attack set"), numeric=False),
+        ),
+        rows=tuple(
+            (
+                Cell(spec.title, url=reverse("agent", args=[spec.slug])),
+                Cell(f"{count(score.breaches)} / {count(score.attempts)}", percent(score.breaches / score.attempts)),
+                *(Cell(count(score.by_kind.get(kind.value, 0))) for kind in _KINDS_OF_BREACH),
+                Cell(score.set_version, score.command),
+            )
+            for spec, score in scored
+        ),
+    )
+
+
+_KINDS_OF_BREACH = (Breach.OFFER, Breach.DEAL, Breach.REVEALED_VALUE, Breach.CHANGED_ROLE)
 
 
 @require_GET

@@ -1,12 +1,15 @@
 """An agent's page: what it is, what its record is out of, and only games that are open to everybody."""
 
+import io
 import json
 import re
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from agents import registry
+from agents.models import InjectionScore
 from markets.models import Episode, EpisodeSeat
 from negotiation_site import agent_page
 from tests.markets import rooms
@@ -110,3 +113,25 @@ def test_a_game_that_was_taken_back_is_no_longer_shown(client: Client):
 def test_private_games_are_in_no_record(client: Client):
     walked(consent="private")
     assert "It has no games on record yet." in text(client.get("/agents/linear/"))
+
+
+def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_source(client: Client):
+    tournament()
+    assert "got through" not in text(client.get("/agents/gullible/"))
+    assert "Who can be talked into it?" not in text(client.get("/leaderboard/"))
+    command = "manage.py injection_suite --agent gullible --seed 1 --json"
+    call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
+    assert f"330 of 336 attempts, attack set 1 ({command})" in text(client.get("/agents/gullible/"))
+    board = text(client.get("/leaderboard/"))
+    assert "Who can be talked into it?" in board
+    assert "330 / 336" in board
+    assert command in board
+
+
+def test_a_score_of_another_version_is_no_score_of_this_agent(client: Client):
+    call_command("injection_suite", "--agent", "linear", "--store", "--json", stdout=io.StringIO())
+    InjectionScore.objects.update(agent_version="0")
+    assert "got through" not in text(client.get("/agents/linear/"))
+    call_command("injection_suite", "--agent", "linear", "--store", "--json", stdout=io.StringIO())
+    InjectionScore.objects.update(set_digest="of another set")
+    assert "got through" not in text(client.get("/agents/linear/"))
