@@ -6,15 +6,15 @@ from django.contrib.auth.models import User
 
 from agents import backends, entered, entering, registry
 from agents.backends.fake import FakeBackend
-from agents.base import Kind
+from agents.base import Kind, Unplayable
 from agents.entered import Entry, EntryError
 from agents.entering import EnteringError
 from agents.models import EnteredAgent, EnteredVersion
 from agents.quoting import MARKERS
 from markets.engine import splits
-from markets.engine.protocol import SELLER, Role
+from markets.engine.protocol import Role
 from tests.agents import conversations
-from tests.markets.engine.factories import B1, Table, bilateral, offer
+from tests.markets.engine.factories import B1, Table, bilateral
 
 ENTRY = Entry(
     name="Patient Ada",
@@ -70,7 +70,6 @@ def test_what_cannot_be_played_is_refused_at_its_field(field: str, changes: dict
 
 def system_of(fake: FakeBackend, slug: str) -> str:
     table = Table(bilateral(opener=Role.SELLER))
-    table.play(SELLER, offer(9_500))
     registry.get(slug).build().act(conversations.turn(table, B1))
     return fake.requests[-1].messages[0].content
 
@@ -156,10 +155,9 @@ def test_a_regulated_entry_cannot_lose_money(author: User, fake: FakeBackend, re
     agent = entering.enter(with_changes(regulated=regulated), author=author)
     fake._answers = ["Talk: All I have!\nAction: [BUY] $9000"] * 2
     table = Table(bilateral(opener=Role.SELLER))
-    table.play(SELLER, offer(9_500))
     player = registry.get(agent.slug).build()
     if regulated:
-        with pytest.raises(Exception, match="at_a_loss"):
+        with pytest.raises(Unplayable, match="beyond_reservation"):
             player.act(conversations.turn(table, B1))
     else:
         assert player.act(conversations.turn(table, B1)).price_cents == 900_000
