@@ -38,7 +38,7 @@ from negotiation_site.leaderboard.pages import Cell, Column, Table, plain
 from negotiation_site.leaderboard.words import count, decimal, estimated, percent, signed, span
 from negotiation_site.tournament_charts import roles_text, title, worded
 from training.bootstrap import Estimate
-from training.findings import HABITS, Conceding, Habits
+from training.findings import HABITS, Association, Conceding, Habits
 from training.models import Tournament
 from training.ratings import Rated, Ratings
 from training.suites import cards
@@ -260,7 +260,12 @@ def _page(found: Tournament, *, may_hold: bool) -> TournamentPage:
         charts=tournament_charts.of_tournament(known, currency=decode_recipe(found.market.recipe).currency)
         if known
         else (),
-        tables=tuple(_habits_table(known.findings.agents, role) for role in Role) if known else (),
+        tables=(
+            *(_habits_table(known.findings.agents, role) for role in Role),
+            *(_associations_table(known.findings.associations, role) for role in Role),
+        )
+        if known
+        else (),
         sentences=tuple(_conceding(row) for row in known.findings.conceding if row.agents > 1) if known else (),
         ranking=_ranking(rated, dict(names)) if rated else None,
         differences=_differences(rated) if rated and rated.differences else None,
@@ -403,6 +408,44 @@ def _habits_table(rows: Sequence[Habits], role: Role) -> Table:
                 _share_cell(row.share),
                 _share_cell(row.deal_rate),
                 Cell(percent(row.share_spread)),
+            )
+            for row in rows
+            if row.role is role
+        ),
+    )
+
+
+def _associations_table(rows: Sequence[Association], role: Role) -> Table:
+    names = {
+        "opening_ratio": _("Opening"),
+        "concession_rate": _("Concession rate"),
+        "patience": _("Patience"),
+        "distinct_offers": _("Different offers"),
+        "price_slope": _("Price slope"),
+    }
+    return Table(
+        caption={
+            Role.SELLER: _("What went with faring well: sellers"),
+            Role.BUYER: _("What went with faring well: buyers"),
+        }[role],
+        sentence=_(
+            "Correlations from -1 to 1 with 95 % intervals over scenarios. Over agents: Spearman's, by rank, with three "
+            "agents at least. Over games: Pearson's, over every seat. They say what goes together, not what causes what."
+        ),
+        columns=(
+            Column(_("Habit"), numeric=False),
+            Column(_("Share"), _("over agents")),
+            Column(_("Deals"), _("over agents")),
+            Column(_("Share"), _("over games")),
+            Column(_("Deals"), _("over games")),
+        ),
+        rows=tuple(
+            (
+                Cell(names[row.habit]),
+                _plain_cell(Estimate(row.with_share, row.with_share_low, row.with_share_high)),
+                _plain_cell(Estimate(row.with_deal_rate, row.with_deal_rate_low, row.with_deal_rate_high)),
+                _plain_cell(Estimate(row.seats_with_share, row.seats_with_share_low, row.seats_with_share_high)),
+                _plain_cell(Estimate(row.seats_with_deal, row.seats_with_deal_low, row.seats_with_deal_high)),
             )
             for row in rows
             if row.role is role

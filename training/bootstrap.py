@@ -68,7 +68,7 @@ class Resamples:
         mean = float(values.mean())
         if self.weights is None:
             return Estimate(mean)
-        return Estimate(mean, *ends(self.draws(per_row)))
+        return around(mean, self.draws(per_row))
 
     def estimates(self, columns: "Array") -> list[Estimate]:
         """`estimate` of every column at once."""
@@ -78,7 +78,7 @@ class Resamples:
         means = values.mean(axis=0).tolist()
         if self.weights is None:
             return [Estimate(mean) for mean in means]
-        return [Estimate(mean, *ends(draws)) for mean, draws in zip(means, self.draws(columns).T, strict=True)]
+        return [around(mean, draws) for mean, draws in zip(means, self.draws(columns).T, strict=True)]
 
     def ratios(self, parts: "Sequence[tuple[Array, Array]]") -> list[Estimate]:
         """Of each pair: sum of one number a scenario / sum of the other, with its interval; None where that sums to 0.
@@ -115,7 +115,7 @@ class Resamples:
         usable: Array = np.all(bottoms > 1e-12, axis=1)
         if usable.sum() * 2 < len(usable):
             return Estimate(value)
-        return Estimate(value, *ends((draws[usable, 0::2] / bottoms[usable]).mean(axis=1)))
+        return around(value, (draws[usable, 0::2] / bottoms[usable]).mean(axis=1))
 
     def slope(self, sums: "Array") -> Estimate:
         """Least-squares slope from each scenario's (n, sum x, sum y, sum xx, sum xy); None where x does not vary."""
@@ -128,15 +128,75 @@ class Resamples:
             return Estimate(value)
         return self._of_draws(value, *_slope_parts(*self.draws(sums).T))
 
+    def ratio_draws(self, parts: "Sequence[tuple[Array, Array]]") -> "Array":
+        """(resamples, pairs): each pair's ratio of sums in every resample, nan where it is undefined there."""
+        import numpy as np
+
+        draws = self.draws(np.stack([column for pair in parts for column in pair], axis=1).astype(float))
+        return _quotients(draws[:, 0::2], draws[:, 1::2])
+
+    def slope_draws(self, sums: "Array") -> "Array":
+        """The least-squares slope in every resample, nan where x does not vary there; `sums` as in `slope`."""
+        return _quotients(*_slope_parts(*self.draws(sums).T))
+
+    def correlation(self, sums: "Array") -> Estimate:
+        """Pearson's, from each scenario's (n, sum x, sum y, sum xx, sum xy, sum yy); None where x or y never varies."""
+        total = sums[self.rows].sum(axis=0)
+        value = _correlations(total[None])[0]
+        if value != value:
+            return NONE
+        if self.weights is None:
+            return Estimate(float(value))
+        return of_draws(float(value), _correlations(self.draws(sums)))
+
     def _of_draws(self, value: float, tops: "Array", bottoms: "Array") -> Estimate:
         usable: Array = bottoms > 1e-12
         if usable.sum() * 2 < len(usable):
             return Estimate(value)
-        return Estimate(value, *ends(tops[usable] / bottoms[usable]))
+        return around(value, tops[usable] / bottoms[usable])
 
 
 def _slope_parts(n: Any, x: Any, y: Any, xx: Any, xy: Any) -> tuple[Any, Any]:
     return n * xy - x * y, n * xx - x * x
+
+
+def _quotients(tops: "Array", bottoms: "Array") -> "Array":
+    import numpy as np
+
+    defined = bottoms > 1e-12
+    return np.where(defined, tops / np.where(defined, bottoms, 1.0), np.nan)
+
+
+def _correlations(sums: "Array") -> "Array":
+    """Pearson's of each line of (n, x, y, xx, xy, yy), nan where a variance is nothing but rounding."""
+    import numpy as np
+
+    n, x, y, xx, xy, yy = sums.T
+    across, up = n * xx - x * x, n * yy - y * y
+    varies = (across > 1e-9 * np.maximum(n * xx, 1e-12)) & (up > 1e-9 * np.maximum(n * yy, 1e-12))
+    scale = np.sqrt(np.where(varies, across, 1.0)) * np.sqrt(np.where(varies, up, 1.0))
+    return np.where(varies, np.clip((n * xy - x * y) / scale, -1.0, 1.0), np.nan)
+
+
+def of_draws(value: float, draws: "Array") -> Estimate:
+    """An estimate from its draws, the undefined (nan) left out; no interval where they are more than half."""
+    import numpy as np
+
+    usable = draws[~np.isnan(draws)]
+    if usable.size * 2 < draws.size:
+        return Estimate(value)
+    return around(value, usable)
+
+
+def around(value: float, draws: "Array") -> Estimate:
+    """An estimate whose interval contains it: means of equal numbers differ in their last digit by the order of sums."""
+    return Estimate(value, *(snapped(value, end) for end in ends(draws)))
+
+
+def snapped(value: float, end: float) -> float:
+    """An end of an interval without the noise of its last digits, and the value itself where they are as good as equal."""
+    near = round(end, 12)
+    return value if abs(near - value) <= 1e-11 * max(1.0, abs(value)) else near
 
 
 def resample(rows: "Array", seed: int, name: str, resamples: int) -> Resamples:

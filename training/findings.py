@@ -9,6 +9,8 @@ where nothing was defined. *Share* is the seat's own surplus share, 0 without a 
 where trade can gain; *deal rate* is over all seats. *Price slope* is the least-squares slope of the deal
 price on the other side's value, both out of the list price, over deals: 0 asks everybody the same, 1
 follows the other side's value cent by cent (INFERRED from arXiv 2604.16472, which names the measure).
+*Associations* hold a habit against share and deals twice: over agents (whoever has more of it, does he fare
+better?) by rank, and over single seats; both intervals come from the same resamples of scenarios.
 *Tiers* are fifths of the tournament's seats of a role by own reservation value in cents, the same for all
 agents; the spread is the highest minus the lowest of them.
 A finding is stated as it was measured, true or false, with the numbers it rests on.
@@ -22,7 +24,7 @@ import msgspec
 
 from markets.engine.figures import SeatFigures
 from markets.engine.protocol import Role
-from training.bootstrap import RESAMPLES, Estimate, Resamples, resample
+from training.bootstrap import NONE, RESAMPLES, Estimate, Resamples, of_draws, resample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,14 +83,28 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
-    """How a habit goes with faring well, over the agents of a role."""
+    """How a habit goes with faring well in a role: over its agents, and over all their seats."""
 
     role: Role
     habit: str
     agents: int
     with_share: float | None
-    """Spearman's rank correlation; None with fewer than three agents, or where nothing varies."""
+    """Spearman's rank correlation over agents; None with fewer than three, or where nothing varies."""
+    with_share_low: float | None = None
+    with_share_high: float | None = None
     with_deal_rate: float | None
+    with_deal_rate_low: float | None = None
+    with_deal_rate_high: float | None = None
+    seats: int = 0
+    """Seats where the habit and the share are defined."""
+    seats_with_share: float | None = None
+    """Pearson's correlation over seats; None where nothing varies, and for the slope, which no single seat has."""
+    seats_with_share_low: float | None = None
+    seats_with_share_high: float | None = None
+    seats_with_deal: float | None = None
+    """The same with whether the seat dealt (1 or 0)."""
+    seats_with_deal_low: float | None = None
+    seats_with_deal_high: float | None = None
 
 
 class Conceding(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,14 +147,23 @@ def find(rows: Iterable[SeatRow], *, scenarios: int, seed: int = 0, resamples: i
         role: _edges([row for (there, _agent), seats in by_seat.items() if there is role for row in seats])
         for role in Role
     }
-    habits = tuple(
+    measured = [
         _habits(agent, role, seats, scenarios, sample, edges[role])
         for (role, agent), seats in sorted(by_seat.items(), key=lambda item: (item[0][0] is Role.BUYER, item[0][1]))
-    )
+    ]
+    habits = tuple(row for row, _draws in measured)
     return Findings(
         agents=habits,
         associations=tuple(
-            _association(role, habit, [row for row in habits if row.role is role]) for role in Role for habit in HABITS
+            association
+            for role in Role
+            for association in _associations(
+                role,
+                [(row, draws) for row, draws in measured if row.role is role],
+                [row for (there, _agent), seats in by_seat.items() if there is role for row in seats],
+                scenarios,
+                sample,
+            )
         ),
         conceding=tuple(_conceding(role, [row for row in habits if row.role is role]) for role in Role),
     )
@@ -155,7 +180,8 @@ def _edges(seats: Sequence[SeatRow]) -> list[int]:
 
 def _habits(
     agent: str, role: Role, seats: Sequence[SeatRow], scenarios: int, sample: Resamples, edges: Sequence[int]
-) -> Habits:
+) -> "tuple[Habits, dict[str, Array]]":
+    """Habits, and what share, deal rate and every habit are in each resample (nothing of one scenario)."""
     import numpy as np
 
     place = np.array([row.scenario for row in seats])
@@ -175,14 +201,19 @@ def _habits(
     deals = [float(row.figures.deals > 0) for row in seats]
     own = np.array([row.figures.own_value_cents for row in seats])
     inside = [(own >= low) & (own < high) for low, high in pairwise(edges)]
+    overall = [
+        per_scenario(shares),
+        per_scenario(deals),
+        *(per_scenario([getattr(row.figures, name) for row in seats]) for name in _MEANS),
+    ]
     share, deal_rate, *others = sample.ratios(
-        [
-            per_scenario(shares),
-            per_scenario(deals),
-            *(per_scenario([getattr(row.figures, name) for row in seats]) for name in _MEANS),
-            *(per_scenario(numbers, keep) for keep in inside for numbers in (shares, deals)),
-        ]
+        [*overall, *(per_scenario(numbers, keep) for keep in inside for numbers in (shares, deals))]
     )
+    slopes = _slope_sums(seats, place, scenarios)
+    draws: dict[str, Array] = {}
+    if sample.weights is not None:
+        draws = dict(zip(("share", "deal_rate", *_MEANS), sample.ratio_draws(overall).T, strict=True))
+        draws["price_slope"] = sample.slope_draws(slopes)
     in_tiers = others[len(_MEANS) :]
     tiers = tuple(
         Tier(
@@ -195,18 +226,19 @@ def _habits(
         )
         for number, ((low, high), keep) in enumerate(zip(pairwise(edges), inside, strict=True), start=1)
     )
-    return Habits(
+    habits = Habits(
         agent=agent,
         role=role,
         games=len(seats),
         **dict(zip(_MEANS, others, strict=False)),
-        price_slope=sample.slope(_slope_sums(seats, place, scenarios)),
+        price_slope=sample.slope(slopes),
         share=share,
         deal_rate=deal_rate,
         tiers=tiers,
         share_spread=_spread([tier.share for tier in tiers]),
         deal_rate_spread=_spread([tier.deal_rate for tier in tiers]),
     )
+    return habits, draws
 
 
 def _slope_sums(seats: Sequence[SeatRow], place: "Array", scenarios: int) -> "Array":
@@ -234,20 +266,92 @@ def _spread(estimates: Sequence[Estimate]) -> float | None:
     return max(values) - min(values) if len(values) > 1 else None
 
 
-def _association(role: Role, habit: str, rows: Sequence[Habits]) -> Association:
-    known = [row for row in rows if getattr(row, habit).value is not None]
+def _associations(
+    role: Role,
+    measured: "Sequence[tuple[Habits, dict[str, Array]]]",
+    seats: Sequence[SeatRow],
+    scenarios: int,
+    sample: Resamples,
+) -> list[Association]:
+    found = []
+    for habit in HABITS:
+        known = [(row, draws) for row, draws in measured if getattr(row, habit).value is not None]
+        with_share, with_deals = (_over_agents(known, habit, name) for name in ("share", "deal_rate"))
+        seat_share = seat_deal = NONE
+        defined: list[SeatRow] = []
+        if habit in _MEANS:
+            defined = [row for row in seats if getattr(row.figures, habit) is not None]
+            seat_deal = _over_seats(habit, [(row, float(row.figures.deals > 0)) for row in defined], scenarios, sample)
+            shared = [(row, row.share) for row in defined if row.share is not None]
+            seat_share = _over_seats(habit, shared, scenarios, sample)
+            defined = [row for row, _share in shared]
+        found.append(
+            Association(
+                role=role,
+                habit=habit,
+                agents=len(known),
+                with_share=with_share.value,
+                with_share_low=with_share.low,
+                with_share_high=with_share.high,
+                with_deal_rate=with_deals.value,
+                with_deal_rate_low=with_deals.low,
+                with_deal_rate_high=with_deals.high,
+                seats=len(defined),
+                seats_with_share=seat_share.value,
+                seats_with_share_low=seat_share.low,
+                seats_with_share_high=seat_share.high,
+                seats_with_deal=seat_deal.value,
+                seats_with_deal_low=seat_deal.low,
+                seats_with_deal_high=seat_deal.high,
+            )
+        )
+    return found
 
-    def against(name: str) -> float | None:
-        both = [
-            (getattr(row, habit).value, getattr(row, name).value)
-            for row in known
-            if getattr(row, name).value is not None
-        ]
-        return rank_correlation([first for first, _second in both], [second for _first, second in both])
 
-    return Association(
-        role=role, habit=habit, agents=len(known), with_share=against("share"), with_deal_rate=against("deal_rate")
+def _over_agents(known: "Sequence[tuple[Habits, dict[str, Array]]]", habit: str, name: str) -> Estimate:
+    """Rank correlation of a habit with how the agents fare, worked out again in every resample."""
+    import numpy as np
+
+    both = [(row, draws) for row, draws in known if getattr(row, name).value is not None]
+    value = rank_correlation(
+        [getattr(row, habit).value for row, _draws in both], [getattr(row, name).value for row, _draws in both]
     )
+    if value is None or not all(draws for _row, draws in both):
+        return Estimate(value)
+    sides = [np.stack([draws[side] for _row, draws in both], axis=1) for side in (habit, name)]
+    return of_draws(value, _rank_correlations(*sides))
+
+
+def _rank_correlations(xs: "Array", ys: "Array") -> "Array":
+    """`rank_correlation` of each line of two (resamples, agents) arrays; nan where it is undefined."""
+    import numpy as np
+
+    middle = (xs.shape[1] + 1) / 2
+    ranks = []
+    for side in (xs, ys):
+        near = np.round(side, 12)
+        below = (near[:, None, :] < near[:, :, None]).sum(axis=2)
+        not_above = (near[:, None, :] <= near[:, :, None]).sum(axis=2)
+        ranks.append((below + not_above + 1) / 2 - middle)
+    scale = (ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1)
+    usable = (scale > 0) & ~np.isnan(xs).any(axis=1) & ~np.isnan(ys).any(axis=1)
+    return np.where(usable, (ranks[0] * ranks[1]).sum(axis=1) / np.sqrt(np.where(usable, scale, 1.0)), np.nan)
+
+
+def _over_seats(habit: str, pairs: Sequence[tuple[SeatRow, float]], scenarios: int, sample: Resamples) -> Estimate:
+    """Pearson's correlation of a habit with a number a seat."""
+    import numpy as np
+
+    if not pairs:
+        return NONE
+    place = np.array([row.scenario for row, _y in pairs])
+    x = np.array([getattr(row.figures, habit) for row, _y in pairs], dtype=float)
+    y = np.array([y for _row, y in pairs])
+    sums = np.stack(
+        [np.bincount(place, weights=w, minlength=scenarios) for w in (np.ones_like(x), x, y, x * x, x * y, y * y)],
+        axis=1,
+    )
+    return sample.correlation(sums)
 
 
 def rank_correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from markets.engine.protocol import Role
-from training.bootstrap import LEVEL, NONE, RESAMPLES, Estimate, Resamples, ends, resample
+from training.bootstrap import LEVEL, NONE, RESAMPLES, Estimate, Resamples, around, resample
 
 if TYPE_CHECKING:
     import numpy as np
@@ -258,7 +258,7 @@ def _bradley_terry(
         return {agent: Estimate(float(points[number])) for number, agent in enumerate(members)}
     resampled = sample.draws(flat)[:FITS] * len(sample.rows)
     drawn = np.stack([_fit(xs, ys, row, len(members)) for row in resampled])
-    return {agent: Estimate(float(points[number]), *ends(drawn[:, number])) for number, agent in enumerate(members)}
+    return {agent: around(float(points[number]), drawn[:, number]) for number, agent in enumerate(members)}
 
 
 def _fit(xs: list[int], ys: list[int], counts: "Array", agents: int) -> "Array":

@@ -24,6 +24,7 @@ import numpy as np
 from markets.engine.figures import MAX_PATH, ViolationType
 from markets.engine.seeds import derive_seed
 from negotiation_site.leaderboard.facts import BUYER, SELLER, VIOLATIONS, Array, Facts
+from training.bootstrap import snapped
 
 RESAMPLES = 1_000
 MOST_CLUSTERS = 600
@@ -257,7 +258,7 @@ def intervals(values: Array, drawn: Array, spread: Array) -> list[Estimate]:
         if not np.isfinite(value):
             found.append(NONE)
         elif spread[place] and np.isfinite(low[place]) and np.isfinite(high[place]):
-            found.append(Estimate(value, float(low[place]), float(high[place])))
+            found.append(Estimate(value, snapped(value, float(low[place])), snapped(value, float(high[place]))))
         else:
             found.append(Estimate(value))
     return found

@@ -160,6 +160,11 @@ def test_findings_are_those_of_a_finished_tournament(starter) -> None:
         assert row["games"] == 8
         assert row["opening_ratio_low"] <= row["opening_ratio"] <= row["opening_ratio_high"]
     assert document["conceding_buyers_do_worst"] in (True, False)
+    openings = next(
+        row for row in document["associations"] if (row["role"], row["habit"]) == ("buyer", "opening_ratio")
+    )
+    assert openings["with_share"] is None, "two agents cannot be ranked against each other"
+    assert openings["seats_with_share_low"] <= openings["seats_with_share"] <= openings["seats_with_share_high"]
 
 
 def test_findings_of_an_unfinished_or_unknown_tournament_are_a_sentence(starter) -> None:

@@ -67,7 +67,13 @@ def test_without_a_tournament_the_list_says_how_to_hold_one(client) -> None:
 def test_a_finished_tournament_has_its_table_matrix_findings_and_command(client) -> None:
     tournament = played()
     page = client.get("/tournaments/cup/").content.decode()
-    for text in ("Who keeps most", "Who gets how much from whom?", "One against the other", tournament.result_sha256):
+    for text in (
+        "Who keeps most",
+        "Who gets how much from whom?",
+        "One against the other",
+        "What went with faring well: buyers",
+        tournament.result_sha256,
+    ):
         assert text in page
     assert "--agents linear,conceder --market demo-bilateral --scenarios 2 --seed 1" in page
     assert "Provisional" in page

@@ -61,3 +61,23 @@ def test_a_slope_is_least_squares_and_undefined_where_nothing_varies() -> None:
     flat = np.stack([np.ones_like(x), np.ones_like(x), y, np.ones_like(x), y], axis=1)
     assert over(300).slope(flat) == Estimate(None)
     assert over(300).slope(np.zeros((300, 5))) == Estimate(None)
+
+
+def test_an_interval_holds_its_mean_where_every_scenario_says_the_same() -> None:
+    for share in (1.0, 0.9999999999999999, 0.1 + 0.2):
+        estimate = interval([share] * 7)
+        assert estimate.low <= estimate.value <= estimate.high
+        assert estimate.high <= max(1.0, share)
+
+
+def test_a_correlation_is_pearsons_and_undefined_where_nothing_varies() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=200)
+    y = x + rng.normal(size=200)
+    sums = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=1)
+    estimate = over(200).correlation(sums)
+    assert estimate.value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    assert estimate.low < estimate.value < estimate.high
+    same = np.full(200, 0.3)
+    level = np.stack([np.ones_like(x), same, y, same * same, same * y, y * y], axis=1)
+    assert over(200).correlation(level) == Estimate(None)

@@ -118,3 +118,60 @@ def test_rank_correlations_share_ranks_and_need_three() -> None:
     assert rank_correlation([1, 1, 2, 3], [1, 2, 3, 3]) == pytest.approx(4 / 4.5)
     assert rank_correlation([1, 2], [1, 2]) is None
     assert rank_correlation([1, 1, 1], [1, 2, 3]) is None
+
+
+def habits_of(opening: float, share: float, *, agent: str, scenarios: int = 12) -> list[SeatRow]:
+    return [
+        seat(agent, scenario=k, opening_ratio=opening + 0.01 * (k % 3), share=share + 0.02 * (k % 3))
+        for k in range(scenarios)
+    ]
+
+
+def association(rows: list[SeatRow], habit: str, *, scenarios: int = 12):
+    found = find(rows, scenarios=scenarios).associations
+    return next(row for row in found if row.role is Role.BUYER and row.habit == habit)
+
+
+def test_what_a_habit_has_to_do_with_faring_well_comes_with_intervals() -> None:
+    rows = [
+        row
+        for agent, opening, share in (("a", 0.4, 0.6), ("b", 0.5, 0.5), ("c", 0.6, 0.3))
+        for row in habits_of(opening, share, agent=agent)
+    ]
+    found = association(rows, "opening_ratio")
+    assert (found.agents, found.with_share) == (3, pytest.approx(-1))
+    assert found.with_share_low == found.with_share_high == pytest.approx(-1)
+    assert found.seats == 36
+    assert -1 <= found.seats_with_share_low <= found.seats_with_share <= found.seats_with_share_high < -0.8
+    assert found.seats_with_deal is None, "everybody dealt: nothing varies"
+
+
+def test_seats_say_something_where_two_agents_are_too_few_to_rank() -> None:
+    rows = habits_of(0.4, 0.6, agent="a") + habits_of(0.6, 0.3, agent="b")
+    found = association(rows, "opening_ratio")
+    assert found.with_share is None
+    assert found.seats_with_share < -0.8
+
+
+def test_an_uncertain_order_of_agents_has_a_wide_interval() -> None:
+    rows = [
+        seat(agent, scenario=k, opening_ratio=opening, share=(7 * k + 5 * turn) % 11 / 10)
+        for turn, (agent, opening) in enumerate((("a", 0.4), ("b", 0.5), ("c", 0.6)))
+        for k in range(12)
+    ]
+    found = association(rows, "opening_ratio")
+    assert found.with_share_low < 0 < found.with_share_high
+
+
+def test_a_price_slope_is_no_single_seats() -> None:
+    assert association(habits_of(0.4, 0.6, agent="a"), "price_slope").seats_with_share is None
+
+
+def test_associations_of_one_scenario_have_no_interval() -> None:
+    rows = [
+        seat(agent, opening_ratio=opening, share=share)
+        for agent, opening, share in (("a", 1, 0.1), ("b", 2, 0.2), ("c", 3, 0.3))
+    ]
+    found = association(rows, "opening_ratio", scenarios=1)
+    assert (found.with_share, found.with_share_low) == (pytest.approx(1), None)
+    assert (found.seats_with_share, found.seats_with_share_low) == (pytest.approx(1), None)

@@ -23,7 +23,25 @@ class Command(ContractCommand):
             "share", "deal_rate", "share_spread",
         )  # fmt: skip
         rows = [{column: _cell(row[column]) for column in columns} for row in document["agents"]]
-        return "\n".join([table(rows, columns), *(_sentence(row) for row in document["conceding"])])
+        return "\n".join(
+            [
+                table(rows, columns),
+                table([_association(row) for row in document["associations"]], _ASSOCIATION),
+                *(_sentence(row) for row in document["conceding"]),
+            ]
+        )
+
+
+_ASSOCIATION = ("role", "habit", "agents", "with_share", "with_deal_rate", "seats_with_share", "seats_with_deal")
+
+
+def _association(row: dict[str, Any]) -> dict[str, Any]:
+    def with_ends(name: str) -> str:
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        ends = "" if low is None else f" ({low:.2f} to {high:.2f})"
+        return "-" if row[name] is None else f"{row[name]:.2f}{ends}"
+
+    return {name: row[name] if name in ("role", "habit", "agents") else with_ends(name) for name in _ASSOCIATION}
 
 
 def _cell(value: Any) -> Any:
