@@ -232,7 +232,7 @@ def spec_of(typed: Typed, *, slug: str = "") -> MarketSpec:
         mechanism=typed["mechanism"],
         turns=_whole(typed, "turns", errors),
         events=_whole(typed, "events", errors) if typed["events"].strip() else None,
-        opener=Role.BUYER if typed["opener"] == Role.BUYER.value else Role.SELLER,
+        opener=Role.BUYER if typed["opener"] == Role.BUYER.value and typed["family"] == Family.BILATERAL else None,
         catalogue=catalogue,
         **({} if catalogue is None else _goods(typed, currency, errors)),
         gains=typed["gains"],

@@ -80,7 +80,8 @@ class MarketSpec:
     values: str | None = None
     rho: float = 0.0
     unit: str = "list"
-    opener: Role = Role.SELLER
+    opener: Role | None = None
+    """Who writes first in a negotiation of two, the seller unless said; with several buyers always the seller."""
     regulated: tuple[Role, ...] = ()
     currency: str = "USD"
     opening_bids: tuple[float, float] | None = (0.25, 0.30)
@@ -317,9 +318,11 @@ def _mechanism(spec: MarketSpec, family: Family) -> Mechanism:
         raise SetupError(f"There is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}.")
     if spec.events is not None and kind is not EventDriven:
         raise SetupError(f"Only an event_driven market has a cap on events; this one is played by {name}.")
+    if spec.opener is Role.BUYER and kind is SellerTurns:
+        raise SetupError("With several buyers the seller always writes first; leave out the opener.")
     usual = DEFAULT_EVENT_ROUNDS if kind is EventDriven else DEFAULT_TURNS[family]
     turns = usual if spec.turns is None else spec.turns
-    said: dict[str, Any] = {"rounds": turns, "turns": turns, "opener": spec.opener}
+    said: dict[str, Any] = {"rounds": turns, "turns": turns, "opener": spec.opener or Role.SELLER}
     if spec.events is not None:
         said["events"] = spec.events
     mechanism: Mechanism = kind(**{field: said[field] for field in kind.__struct_fields__ if field in said})

@@ -295,6 +295,8 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
         raise RecipeError(f"The correlation rho must be at least 0 and below 1, not {recipe.rho}.")
     if recipe.family is not Family.CATALOGUE and recipe.products != 1:
         raise RecipeError(f"A {recipe.family.value} market has one product, not {recipe.products}.")
+    if recipe.family is not Family.CATALOGUE and recipe.stock != 1:
+        raise RecipeError(f"A {recipe.family.value} market sells one unit, not {recipe.stock}; a catalogue may hold more.")
     if recipe.family is Family.BILATERAL:
         if recipe.buyers != 1:
             raise RecipeError(f"A bilateral market has one buyer, not {recipe.buyers}.")

@@ -56,6 +56,8 @@ def test_openings_are_moved_below_the_lowest_value_or_left_out(shop):
         (["--opening-bids", "high"], "neither none nor two shares"),
         (["--opening-bids", "0.5:0.4"], "shares of the list price, low to high"),
         (["--price-tier", "9"], "A price tier is 1 to 5"),
+        (["--stock", "3"], "sells one unit, not 3"),
+        (["--opener", "buyer"], "the seller always writes first"),
     ],
     ids=lambda item: " ".join(item) if isinstance(item, list) else "",
 )

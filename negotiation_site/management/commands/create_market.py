@@ -74,12 +74,12 @@ class Command(ContractCommand):
         parser.add_argument("--products-m", type=positive, help="products on the table at once")
         parser.add_argument("--turns", type=positive, help="rounds, or messages of the seller")
         parser.add_argument("--events", type=positive, help="cap on the events of an event_driven market")
-        parser.add_argument("--stock", type=positive, default=1, help="units of each product")
+        parser.add_argument("--stock", type=positive, default=1, help="units of each product of a catalogue")
         parser.add_argument("--cost")
         parser.add_argument("--values")
         parser.add_argument("--rho", type=correlation, default=0.0)
         parser.add_argument("--unit", default="list", choices=("list", "money"))
-        parser.add_argument("--opener", default="seller", choices=("seller", "buyer"))
+        parser.add_argument("--opener", choices=("seller", "buyer"), help="of a negotiation of two; seller unless said")
         parser.add_argument("--seller-agent", default="linear", help="fills an empty seller's seat")
         parser.add_argument("--buyer-agents", default="linear", help="fill empty buyers' seats")
 
@@ -106,7 +106,7 @@ class Command(ContractCommand):
             values=options["values"],
             rho=options["rho"],
             unit=options["unit"],
-            opener=Role(options["opener"]),
+            opener=Role(options["opener"]) if options["opener"] else None,
             seller_agent=options["seller_agent"],
             buyer_agents=options["buyer_agents"],
         )

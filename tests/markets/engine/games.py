@@ -193,7 +193,7 @@ def recipes(draw: st.DrawFn) -> Recipe:
         mechanism=draw(mechanisms(family)),
         buyers=1 if family is Family.BILATERAL else draw(st.integers(1, 5)),
         products=draw(st.integers(1, 3)) if family is Family.CATALOGUE else 1,
-        stock=draw(st.integers(1, 2)),
+        stock=draw(st.integers(1, 2)) if family is Family.CATALOGUE else 1,
         value_spec=draw(
             st.sampled_from(
                 [

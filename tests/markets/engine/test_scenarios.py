@@ -164,10 +164,15 @@ def test_lowest_and_highest_prices_are_no_public_facts() -> None:
 
 def test_facts_and_stock_are_put_on_the_table_as_the_catalogue_has_them() -> None:
     fact = msgspec.structs.replace(POOL[2], category="Chairs", text="Oak.")
-    (product,) = sample(multi_buyer(stock=4), (fact,), 1).products
+    (product,) = sample(catalogue(products=1, stock=4), (fact,), 1).products
     assert product == scenarios.Product(
         sku=fact.sku, title=fact.title, category="Chairs", text="Oak.", list_price_cents=3_099, stock=4
     )
+
+
+def test_only_a_catalogue_holds_several_units() -> None:
+    with pytest.raises(RecipeError, match="sells one unit, not 2"):
+        sample(multi_buyer(stock=2), POOL, 1)
 
 
 def test_without_a_catalogue_products_are_generic_and_listed_at_the_top_of_the_prior() -> None:
