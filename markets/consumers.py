@@ -13,6 +13,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
@@ -21,7 +22,7 @@ from markets import identity, room_frames, services, wire
 from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
-from markets.selectors import fresh_seat_view, seat_of
+from markets.selectors import SeatView, fresh_seat_view, seat_of
 from markets.services import RoomError
 
 HEAL_S = 15.0
@@ -33,7 +34,7 @@ CLOSE_STRANGER = 4403
 
 
 class RoomConsumer(AsyncWebsocketConsumer):
-    """One page at one seat."""
+    """One page at one seat. Whose seat it is and what the page is told of the others can be said by a subclass."""
 
     seat: Seat
     group: str = ""
@@ -44,7 +45,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         public_id = self.scope["url_route"]["kwargs"]["public_id"]
-        seat = await database_sync_to_async(_find_seat)(public_id, self.scope["session"])
+        seat = await database_sync_to_async(self.find_seat)(public_id, self.scope["session"])
         await self.accept()
         if seat is None:
             await self._send(wire.error("not_seated", _("You do not sit in this room. Ask for a link to join.")))
@@ -60,6 +61,19 @@ class RoomConsumer(AsyncWebsocketConsumer):
         await database_sync_to_async(services.touch_seat)(seat=seat)
         await self._send_view(always=True)
         self._healer = asyncio.create_task(self._heal())
+
+    def find_seat(self, public_id: str, session: SessionBase) -> Seat | None:
+        """The chair in the room that this session plays on."""
+        return seat_of(public_id=public_id, participant=identity.participant_of(session))
+
+    def sits_there(self, seat: Seat, session: SessionBase) -> bool:
+        """Whether the seat is still that of the session as it is stored now: a socket outlives log-out and expiry."""
+        participant = identity.participant_of(session)
+        return participant is not None and participant.pk == seat.participant_id
+
+    def shown(self, view: SeatView) -> SeatView:
+        """The view as this page is told it."""
+        return view
 
     async def disconnect(self, code: int) -> None:
         if self.group:
@@ -87,9 +101,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
             return
         now = timezone.now()
         try:
-            reply = await database_sync_to_async(_answer)(
-                self.seat.pk, self.scope["session"].session_key, frame, self.origin, now
-            )
+            reply = await database_sync_to_async(self._answer)(frame, now)
         except RoomError as error:
             await self._send(wire.error(error.code, error.sentence))
             await self.close(CLOSE_STRANGER)
@@ -135,7 +147,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _send_view(self, *, always: bool = False) -> None:
         async with self._sending:
-            found = await database_sync_to_async(_view_frame)(self.seat, self.seq, self.origin)
+            found = await database_sync_to_async(self._view_frame)()
             if found is None:
                 await self.close(CLOSE_STRANGER)
                 return
@@ -148,10 +160,25 @@ class RoomConsumer(AsyncWebsocketConsumer):
         with suppress(OSError):  # The page has gone; the server says so when something is sent to it.
             while True:
                 await asyncio.sleep(HEAL_S)
-                if not await database_sync_to_async(_sits_there)(self.seat, self.scope["session"].session_key):
+                if not await database_sync_to_async(self._still_sits)(self.seat):
                     await self.close(CLOSE_STRANGER)
                     return
                 await self._send_view()
+
+    def _answer(self, frame: wire.ClientFrame, now: datetime) -> dict[str, Any] | None:
+        seat = Seat.objects.select_related("room__market").filter(pk=self.seat.pk).first()
+        if seat is None or not self._still_sits(seat):
+            raise RoomError("not_seated", _("You do not sit in this room any more."))
+        return room_frames.answer(seat, frame, origin=self.origin, now=now, shown=self.shown)
+
+    def _still_sits(self, seat: Seat) -> bool:
+        return self.sits_there(seat, identity.stored_session(self.scope["session"].session_key))
+
+    def _view_frame(self) -> dict[str, Any] | None:
+        view = fresh_seat_view(self.seat)
+        if view is None:
+            return None
+        return wire.view_frame(self.shown(view), after=self.seq, origin=self.origin, now=timezone.now())
 
     def _too_many(self) -> bool:
         now = asyncio.get_running_loop().time()
@@ -163,36 +190,6 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _send(self, frame: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(frame, ensure_ascii=False))
-
-
-def _find_seat(public_id: str, session: Any) -> Seat | None:
-    return seat_of(public_id=public_id, participant=identity.participant_of(session))
-
-
-def _answer(
-    seat_id: int,
-    session_key: str | None,
-    frame: wire.ClientFrame,
-    origin: str,
-    now: datetime,
-) -> dict[str, Any] | None:
-    seat = Seat.objects.select_related("room__market").filter(pk=seat_id).first()
-    if seat is None or not _sits_there(seat, session_key):
-        raise RoomError("not_seated", _("You do not sit in this room any more."))
-    return room_frames.answer(seat, frame, origin=origin, now=now)
-
-
-def _sits_there(seat: Seat, session_key: str | None) -> bool:
-    """Whether the seat is still the session's: a socket outlives log-out and expiry."""
-    participant = identity.participant_of(identity.stored_session(session_key))
-    return participant is not None and participant.pk == seat.participant_id
-
-
-def _view_frame(seat: Seat, after: int, origin: str) -> dict[str, Any] | None:
-    view = fresh_seat_view(seat)
-    if view is None:
-        return None
-    return wire.view_frame(view, after=after, origin=origin, now=timezone.now())
 
 
 def _buyer_number(seat: Seat) -> int:

@@ -244,7 +244,9 @@ def refresh_figures(*, batch: int = 500) -> int:
 def narrowest_scope(seats: Iterable[EpisodeSeat]) -> str:
     """The scope that every person in it agreed to; public where nobody was a person."""
     scopes = [
-        ConsentScope(seat.consent_scope or ConsentScope.PRIVATE) for seat in seats if seat.kind == SeatKind.PERSON
+        ConsentScope(seat.consent_scope or ConsentScope.PRIVATE)
+        for seat in seats
+        if seat.kind == SeatKind.PERSON or seat.consent_scope  # An agent may have taken a person's chair over.
     ]
     return min(scopes, key=_WIDTH.__getitem__, default=ConsentScope.PUBLIC).value
 

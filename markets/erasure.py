@@ -1,7 +1,8 @@
 """Erasing a person: from rooms, episodes, logs, sessions and accounts. The economic record stays.
 
 Here: the one rule of what goes. Not here: who may ask for it (`accounts` for oneself, a command for
-whoever runs the server), the tables of packages above this one: they listen to `signals.words_erased`.
+whoever runs the server), the tables of packages above this one: they listen to `signals.words_erased` and
+`signals.person_erased`.
 
 What goes: the account and the pseudonym; every word the person wrote; what agents at the same tables
 thought; what others at those tables said with the person's name or four words of theirs in a row; the
@@ -39,7 +40,7 @@ from markets.models import (
     SeatKind,
     Utterance,
 )
-from markets.signals import words_erased
+from markets.signals import person_erased, words_erased
 
 QUOTE_WORDS = 4
 """Words of a person in a row that make a quotation."""
@@ -188,6 +189,7 @@ def _erase_from_tables(participant: Participant, account: User | None) -> Erased
     AgentTurn.objects.filter(room__in=rooms).exclude(error="").update(error="")
     answers = words_erased.send(sender=Room, room_ids=tuple(rooms))
     erased.model_calls = sum(int(emptied or 0) for _receiver, emptied in answers)
+    person_erased.send(sender=Participant, participant=participant)
     erased.sessions = _end_sessions(participant)
     _forget_in_journal(participant)
     participant.delete()

@@ -204,6 +204,14 @@ class Room(models.Model):
     fills_at = models.DateTimeField(null=True, blank=True)
     """When agents take the seats that are still open."""
     rematch_of = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="rematches")
+    keeper = models.CharField(max_length=20, blank=True)
+    """Who looks after people that fall silent here instead of the rooms' own clock; empty for a room of the site."""
+    move_deadline_s = models.PositiveIntegerField(null=True, blank=True)
+    """Seconds a person may take over a move here, alone or not; None leaves it to the market."""
+    reply_low_ms = models.PositiveIntegerField(null=True, blank=True)
+    """Least pause before an agent's move where sides take turns; None for none."""
+    reply_high_ms = models.PositiveIntegerField(null=True, blank=True)
+    """Longest such pause."""
 
     class Meta:
         ordering = ["-id"]

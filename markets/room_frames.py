@@ -5,6 +5,7 @@ that a move means the same on either way. Every frame gets an answer; a refusal 
 sentence and has changed nothing.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -21,8 +22,18 @@ from markets.selectors import SeatView, fresh_seat_view
 from markets.services import RoomError
 
 
-def answer(seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime) -> dict[str, Any] | None:
-    """The frame to send back; None where there is nothing to say."""
+def answer(
+    seat: Seat,
+    frame: wire.ClientFrame,
+    *,
+    origin: str,
+    now: datetime,
+    shown: Callable[[SeatView], SeatView] = lambda view: view,
+) -> dict[str, Any] | None:
+    """The frame to send back; None where there is nothing to say.
+
+    `shown` may tell the reader less of who sits opposite than the room knows.
+    """
     match frame:
         case wire.Act():
             return _act(seat, frame, now)
@@ -31,7 +42,7 @@ def answer(seat: Seat, frame: wire.ClientFrame, *, origin: str, now: datetime) -
         case wire.ReadPrice():
             return _read_price(_view(seat), frame)
         case wire.Resync():
-            return wire.view_frame(_view(seat), after=frame.after, origin=origin, now=now)
+            return wire.view_frame(shown(_view(seat)), after=frame.after, origin=origin, now=now)
         case wire.Ping():
             services.touch_seat(seat=seat, now=now)
             return {"type": "pong"}

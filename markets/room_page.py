@@ -42,7 +42,7 @@ from markets.illustrations import category_image
 from markets.links import share_url
 from markets.models import SeatKind
 from markets.presentation import Mark, MarkKind
-from markets.selectors import SeatView
+from markets.selectors import TOLD, SeatView
 
 ThreadWord: TypeAlias = Literal["yours", "theirs", "idle", "bought", "left", "over"]
 SystemKind: TypeAlias = Literal["lapse", "leave", "refused", "deadline", "end"]
@@ -211,6 +211,8 @@ def opponent_text(view: SeatView) -> str:
 
 def _who(view: SeatView, thread: int) -> str:
     counterpart = next(c for c in view.counterparts if c.thread == thread)
+    if counterpart.kind == TOLD:
+        return counterpart.name
     if counterpart.kind == SeatKind.AGENT:
         return _("an agent, %(name)s") % {"name": counterpart.name}
     if counterpart.kind == SeatKind.OPEN:

@@ -30,6 +30,10 @@ from markets.models import (
 )
 
 
+TOLD = "told"
+"""Kind of a counterpart of whom people are told no more than `Counterpart.name`, whoever it is."""
+
+
 @dataclass(frozen=True)
 class Counterpart:
     """Who sits on the other side of a thread, as far as people are told."""
@@ -37,9 +41,9 @@ class Counterpart:
     thread: int
     """Buyer number for a seller; 0 for a buyer's own thread."""
     kind: str
-    """`person`, `agent` or `open`."""
+    """`person`, `agent`, `open` or `TOLD`."""
     name: str
-    """Name of the agent; empty for a person."""
+    """Name of the agent; empty for a person; what people are told."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ and change nothing.
 """
 
 import logging
+import random
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from markets.engine.protocol import (
     role_of,
 )
 from markets.engine.scenarios import EventDriven, ProductFacts, Scenario
+from markets.engine.seeds import derive_seed
 from markets.engine.state import State, ThreadStatus, evolve
 from markets.event_log import Fold
 from markets.models import (
@@ -87,6 +89,18 @@ class AgentName:
     slug: str
     version: str
     name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoomTerms:
+    """What whoever opens a room may lay down beyond its market."""
+
+    keeper: str = ""
+    """Who answers people's silence instead of `sweep` (`Room.keeper`)."""
+    move_deadline_s: int | None = None
+    """Seconds a person may take over a move; None leaves it to the market."""
+    reply_ms: tuple[int, int] | None = None
+    """Bounds of the pause before an agent's move, where sides take turns."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +158,7 @@ def open_room(
     for_people: frozenset[Party] = frozenset(),
     seed: int | None = None,
     rematch_of: Room | None = None,
+    terms: RoomTerms | None = None,
     now: datetime | None = None,
 ) -> Room:
     """Open a room with `host` on a chair of `role`.
@@ -154,6 +169,7 @@ def open_room(
     now = now or timezone.now()
     if market.retired_at is not None:
         raise RoomError("market_retired", "This market is retired: games in it go on, new ones do not begin.")
+    terms = terms or RoomTerms()
     scenario = draw_scenario(market, secrets.randbits(63) if seed is None else seed)
     own = SELLER if role is Role.SELLER else buyer_party(1)
     parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
@@ -165,6 +181,10 @@ def open_room(
             status=RoomStatus.WAITING,
             rematch_of=rematch_of,
             fills_at=now + timedelta(seconds=market.fill_wait_s) if for_people else None,
+            keeper=terms.keeper,
+            move_deadline_s=terms.move_deadline_s,
+            reply_low_ms=None if terms.reply_ms is None else terms.reply_ms[0],
+            reply_high_ms=None if terms.reply_ms is None else terms.reply_ms[1],
         )
         Seat.objects.bulk_create(_new_seat(room, party, own, host, agents, for_people, now) for party in parties)
         if not for_people:
@@ -436,6 +456,30 @@ def expire_seat(*, seat: Seat, now: datetime | None = None) -> bool:
     return True
 
 
+def replace_by_agent(*, seat: Seat, agent: AgentName, now: datetime | None = None) -> None:
+    """Let an agent play on for the person on `seat`. Raises `RoomError` where nobody plays there any more.
+
+    The chair keeps who sat there and what they consented to, so that their words stay theirs to have erased and
+    go no further than they agreed to.
+    """
+    now = now or timezone.now()
+    with transaction.atomic():
+        room = locked(seat.room)
+        current = Seat.objects.get(pk=seat.pk)
+        if room.status != RoomStatus.LIVE:
+            raise RoomError("room_not_live", "This negotiation is not going on.")
+        if current.kind != SeatKind.PERSON:
+            raise RoomError("not_a_person", "No person sits on this chair.")
+        current.kind = SeatKind.AGENT
+        current.agent_slug, current.agent_version, current.agent_name = agent.slug, agent.version, agent.name
+        current.due_position = current.deadline_at = None
+        current.save()
+        fold = event_log.load(room)
+        _follow_up(room, fold, now)
+        room.save(update_fields=["version", "status", "ended_at"])
+    _publish_after_commit(room)
+
+
 class _Move(NamedTuple):
     """The events of one move, and the words and thoughts that hang on the first of them."""
 
@@ -523,13 +567,26 @@ def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
         if party not in due:
             _set_due(seat, None, None)
         elif seat.kind == SeatKind.AGENT:
-            _queue_turn(room, seat, rules.position(state, party), now)
+            position = rules.position(state, party)
+            starts_at = _reply_at(room, state, party, position, now)
+            due_at = None if starts_at is None else starts_at + AGENT_TURN_DEADLINE
+            _queue_turn(room, seat, position, now, starts_at=starts_at, due_at=due_at)
         elif seat.due_position != rules.position(state, party):
             _set_due(seat, rules.position(state, party), now + patience)
 
 
+def _reply_at(room: Room, state: State, party: Party, position: int, now: datetime) -> datetime | None:
+    """When an agent may move in a room that lays down a pause; the same whichever process asks."""
+    if room.reply_low_ms is None or room.reply_high_ms is None:
+        return None
+    chance = random.Random(derive_seed("reply", state.scenario.seed, party, position))
+    return now + timedelta(milliseconds=chance.randint(room.reply_low_ms, room.reply_high_ms))
+
+
 def _patience(room: Room, people: int) -> timedelta:
     """How long a person may take, by how many people play."""
+    if room.move_deadline_s is not None:
+        return timedelta(seconds=room.move_deadline_s)
     return timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
 
 
@@ -680,14 +737,16 @@ def touch_seat(*, seat: Seat, now: datetime | None = None) -> None:
 
 
 def sweep(now: datetime) -> int:
-    """Fill seats whose wait is over and expire seats whose deadline has passed. Idempotent."""
+    """Fill seats whose wait is over and expire seats whose deadline has passed, but in rooms that have a keeper.
+
+    Idempotent."""
     changed = 0
     waiting = Room.objects.filter(status=RoomStatus.WAITING, fills_at__lte=now).order_by("fills_at")
     for room in waiting[:200]:
         with damage_noted(room):
             changed += fill_open_seats(room, now=now)
     overdue = (
-        Seat.objects.filter(deadline_at__lte=now, kind=SeatKind.PERSON, room__status=RoomStatus.LIVE)
+        Seat.objects.filter(deadline_at__lte=now, kind=SeatKind.PERSON, room__status=RoomStatus.LIVE, room__keeper="")
         .select_related("room__market")
         .order_by("deadline_at")
     )

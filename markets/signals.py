@@ -9,3 +9,7 @@ until it may start, where it may not yet."""
 words_erased = Signal()
 """A person who sat in rooms is being erased. Argument: `room_ids`, their primary keys. Whoever keeps words of those
 rooms in tables of its own empties them and returns in how many rows."""
+
+person_erased = Signal()
+"""A person is being erased, in the transaction that does it. Keyword argument: `participant`. Packages above forget
+whatever of that person their own tables hold."""
