@@ -29,7 +29,6 @@ from markets.models import (
     Utterance,
 )
 
-
 TOLD = "told"
 """Kind of a counterpart of whom people are told no more than `Counterpart.name`, whoever it is."""
 
