@@ -165,6 +165,7 @@ INSTALLED_APPS = [
     "axes",
     "negotiation_site",
     "negotiation_site.exports",
+    "negotiation_site.studies",
     "training",
     "agents",
     "markets",
