@@ -171,22 +171,27 @@ NAMES = ("family", "market", "role", "kind")
 
 
 def read_filters(query: Mapping[str, str], *, only: tuple[str, ...] = NAMES) -> tuple[Filters, list[str]]:
-    """The filters of a query string, and a sentence for each that means nothing."""
+    """The filters of a query string, and for each that means nothing what is wrong and what is shown instead."""
+    filters, problems = _read_filters(query, only)
+    return filters, [f"{wrong} {instead}" for wrong, instead in problems]
+
+
+def _read_filters(query: Mapping[str, str], only: tuple[str, ...]) -> tuple[Filters, list[tuple[str, str]]]:
     asked = {name: query.get(name, "").strip() for name in only}
     problems = []
 
-    def refuse(name: str, sentence: str) -> None:
+    def refuse(name: str, sentence: str, instead: str) -> None:
         word = asked.pop(name)
-        problems.append(sentence % {"word": word if len(word) <= MOST_SHOWN else f"{word[:MOST_SHOWN]}…"})
+        problems.append((sentence % {"word": word if len(word) <= MOST_SHOWN else f"{word[:MOST_SHOWN]}…"}, instead))
 
     if asked.get("family") and asked["family"] not in {family.value for family in Family}:
-        refuse("family", _("There is no kind of market called “%(word)s”; all kinds are shown."))
+        refuse("family", _("There is no kind of market called “%(word)s”."), _("All kinds are shown."))
     if asked.get("market") and not _is_market(asked["market"]):
-        refuse("market", _("There is no market called “%(word)s”; all markets are shown."))
+        refuse("market", _("There is no market called “%(word)s”."), _("All markets are shown."))
     if asked.get("role") and asked["role"] not in ROLE_CODES:
-        refuse("role", _("A seat is the seller's or a buyer's, not “%(word)s”; both are shown."))
+        refuse("role", _("A seat is the seller's or a buyer's, not “%(word)s”."), _("Both are shown."))
     if asked.get("kind") and asked["kind"] not in {kind.value for kind in Kind}:
-        refuse("kind", _("There is no kind of agent called “%(word)s”; all kinds are shown."))
+        refuse("kind", _("There is no kind of agent called “%(word)s”."), _("All kinds are shown."))
     return Filters(**asked), problems
 
 
@@ -662,9 +667,10 @@ _KINDS_OF_BREACH = (Breach.OFFER, Breach.DEAL, Breach.REVEALED_VALUE, Breach.CHA
 @require_GET
 def agents_csv(request: HttpRequest) -> HttpResponse:
     """The board's figures as fractions, one agent a row."""
-    filters, problems = read_filters(request.GET)
+    filters, problems = _read_filters(request.GET, NAMES)
     if problems:
-        return HttpResponse("\n".join(problems), status=400, content_type="text/plain; charset=utf-8")
+        wrong = [*(wrong for wrong, _instead in problems), _("Nothing was sent; without that filter all rows are.")]
+        return HttpResponse("\n".join(wrong), status=400, content_type="text/plain; charset=utf-8")
     board, named = agents_board(filters)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="parley-leaderboard.csv"'

@@ -28,7 +28,7 @@ class SuiteError(ValueError):
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An agent as it was measured when the suite was frozen."""
+    """An agent as it was measured when the suite was frozen; the names and meanings of `measure.report`."""
 
     agent: str
     version: str
@@ -37,7 +37,18 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     share_low: float | None
     share_high: float | None
     deal_rate: float | None
-    allocation_quality: float | None
+    deal_rate_low: float | None
+    deal_rate_high: float | None
+    allocation_quality: float | None = None
+    """This and what follows are None in a suite of two, where there is nobody to choose between."""
+    allocation_quality_low: float | None = None
+    allocation_quality_high: float | None = None
+    allocation_quality_rescaled: float | None = None
+    allocation_quality_rescaled_low: float | None = None
+    allocation_quality_rescaled_high: float | None = None
+    extraction: float | None = None
+    extraction_low: float | None = None
+    extraction_high: float | None = None
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

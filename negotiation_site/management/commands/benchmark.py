@@ -72,7 +72,13 @@ class Command(ContractCommand):
         )
 
 
-COLUMNS = ("agent", "role", "share", "share_low", "share_high", "deal_rate", "allocation_quality")
+COLUMNS = (
+    "agent", "role", "share", "share_low", "share_high", "deal_rate", "allocation_quality", "allocation_quality_rescaled",
+)  # fmt: skip
+
+
+MEASURED = tuple(name for name in Reference.__struct_fields__ if name not in ("agent", "version", "role"))
+"""What a reference keeps of a report."""
 
 
 def play(card: Card, drawn: tuple[games.Listing, ...], slug: str, roles: tuple[Role, ...]) -> measure.Tally:
@@ -96,11 +102,7 @@ def freeze(card: Card, slugs: list[str]) -> Card:
                     agent=slug,
                     version=spec.version,
                     role=role,
-                    share=figures["share"],
-                    share_low=figures["share_low"],
-                    share_high=figures["share_high"],
-                    deal_rate=figures["deal_rate"],
-                    allocation_quality=figures.get("allocation_quality"),
+                    **{name: figures.get(name) for name in MEASURED},
                 )
             )
     frozen = msgspec.structs.replace(

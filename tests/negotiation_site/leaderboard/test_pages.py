@@ -121,12 +121,12 @@ def test_filters_narrow_the_board_and_stay_in_the_address(client: Client):
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ({"market": "nope"}, "There is no market called “nope”; all markets are shown."),
-        ({"role": "xyz"}, "A seat is the seller's or a buyer's, not “xyz”; both are shown."),
-        ({"family": "-1"}, "There is no kind of market called “-1”; all kinds are shown."),
-        ({"kind": "<b>"}, "There is no kind of agent called “<b>”; all kinds are shown."),
+        ({"market": "nope"}, "There is no market called “nope”. All markets are shown."),
+        ({"role": "xyz"}, "A seat is the seller's or a buyer's, not “xyz”. Both are shown."),
+        ({"family": "-1"}, "There is no kind of market called “-1”. All kinds are shown."),
+        ({"kind": "<b>"}, "There is no kind of agent called “<b>”. All kinds are shown."),
         ({"market": "x" * 5_000}, f"“{'x' * 60}…”"),
-        ({"market": "\x00"}, "all markets are shown"),
+        ({"market": "\x00"}, "All markets are shown"),
     ],
     ids=["market", "role", "family", "kind", "long", "nul"],
 )

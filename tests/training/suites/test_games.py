@@ -118,3 +118,11 @@ def test_the_bound_is_above_every_reference(name) -> None:
         if shares:
             assert max(shares, key=lambda slug: shares[slug] or 0) == "oracle"
             assert max(share or 0 for share in shares.values()) <= 1
+
+
+@pytest.mark.parametrize("name", ["p1", "p2"])
+def test_references_of_a_suite_with_choices_say_how_well_goods_were_allocated(name: str) -> None:
+    for reference in cards.card(name).references:
+        assert reference.allocation_quality_low <= reference.allocation_quality <= reference.allocation_quality_high
+        assert reference.allocation_quality_rescaled < reference.allocation_quality < 1.000001
+        assert reference.deal_rate_low <= reference.deal_rate <= reference.deal_rate_high
