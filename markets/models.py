@@ -403,6 +403,22 @@ class Episode(models.Model):
             models.Index(fields=["market", "source"], name="episode_market"),
             models.Index(fields=["source", "market", "deals"], name="episode_played"),
             models.Index(fields=["created_at"], name="episode_created"),
+            # Everything that lists of transcripts filter and sort by: a row itself is kilobytes of scenario and log.
+            models.Index(
+                fields=[
+                    "created_at",
+                    "id",
+                    "consent_scope",
+                    "source",
+                    "family",
+                    "market",
+                    "deals",
+                    "seller_share",
+                    "seller_messages",
+                    "buyer_messages",
+                ],
+                name="episode_reading",
+            ),
         ]
 
     def __str__(self) -> str:
