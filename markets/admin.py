@@ -104,11 +104,16 @@ class RoomEventInline(ReadOnlyInline):
 
 @admin.register(Room)
 class RoomAdmin(ReadOnly):
+    """What a room was dealt is private to its seats until the end: whoever looks here may be sitting there."""
+
     list_display = ["public_id", "market", "status", "version", "created_at", "ended_at"]
     list_filter = ["status", "market"]
     search_fields = ["public_id", "seats__participant__pseudonym"]
     date_hierarchy = "created_at"
     inlines = [SeatInline, RoomEventInline]
+
+    def get_exclude(self, request: HttpRequest, obj: Room | None = None) -> list[str]:
+        return ["scenario"] if obj is None or obj.ended_at is None else []
 
 
 @admin.register(Seat)
@@ -127,8 +132,13 @@ class RoomEventAdmin(ReadOnly):
 
 @admin.register(Utterance)
 class UtteranceAdmin(ReadOnly):
+    """What was said; what was thought is seen after the end."""
+
     list_display = ["room", "n", "party", "talk"]
     search_fields = ["room__public_id", "talk"]
+
+    def get_exclude(self, request: HttpRequest, obj: Utterance | None = None) -> list[str]:
+        return ["thought"] if obj is None or obj.room.ended_at is None else []
 
 
 @admin.register(AgentTurn)

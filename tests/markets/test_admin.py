@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from markets import corpora
-from markets.models import RecordChange, SignUp
+from markets.models import RecordChange, Room, SignUp, Utterance
 from tests.markets import dialogues
 from tests.markets.engine.factories import B1, SELLER, accept, bilateral, offer
 from tests.markets.rooms import Game, staged
@@ -81,3 +81,19 @@ def test_a_seats_link_is_not_shown_to_staff(staff):
 
 def test_players_and_strangers_have_no_admin(over):
     assert Client().get("/admin/markets/episode/").status_code == 302
+
+
+def test_staff_who_may_sit_at_the_table_see_no_private_value_before_the_end(staff):
+    game = staged(bilateral(value=7_351, cost=4_129), people=(B1, SELLER))
+    game.act(B1, offer(6_000, talk="Sixty."))
+    Utterance.objects.update(thought="up to 73.51")
+    room = Room.objects.get()
+    addresses = [
+        f"/admin/markets/room/{room.pk}/change/",
+        f"/admin/markets/utterance/{Utterance.objects.get().pk}/change/",
+    ]
+    before = "".join(staff.get(address).content.decode() for address in addresses)
+    assert [secret for secret in ("7351", "4129", "73.51") if secret in before] == []
+    game.act(SELLER, accept(1))
+    after = "".join(staff.get(address).content.decode() for address in addresses)
+    assert [secret for secret in ("7351", "4129", "73.51") if secret not in after] == []
