@@ -1,6 +1,6 @@
 """Files of an export: rows as JSON lines, CSV or Parquet, and a folder that appears only when it is whole.
 
-Here: writing and hashing. Not here: what a row is (`export_tables`, `training.datasets`) and which
+Here: writing and hashing. Not here: what a row is (`export_tables`, `training.rows`) and which
 episodes there are.
 
 Contract: a writer holds a bounded number of rows at a time. The same rows give the same bytes (Parquet: with
@@ -53,6 +53,11 @@ class Rows(ABC):
         """Write what is held."""
 
 
+def line(row: Any) -> bytes:
+    """A row as one line of JSON."""
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
 class JsonLines(Rows):
     """One JSON object a line."""
 
@@ -61,7 +66,7 @@ class JsonLines(Rows):
         self._file = path.open("wb")
 
     def add(self, row: Any) -> None:
-        self._file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n")
+        self._file.write(line(row))
         self.count += 1
 
     def close(self) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from markets.export_splits import SPLITS
+from markets.export_card import head
 from markets.export_tables import EPISODES, EVENTS, Column
 from negotiation_site.exports.asked import Asked
-from training.datasets import Field
+from training.rows import Field
 
 LICENCES = {
     "public": "Everybody in these games gave them as open data (CC BY 4.0); simulations are free of rights.",
@@ -29,16 +29,11 @@ def readme(
     manifest: dict[str, Any],
 ) -> str:
     """The data card. `tables` has per table the rows of each file, `fields` the columns of a training format."""
-    head = ["---", f"license: {'cc-by-4.0' if asked.consent == 'public' else 'other'}", "configs:"]
-    for table, files in tables.items():
-        head += [f"- config_name: {table}", "  data_files:"]
-        present = {path: rows for path, rows in files.items() if rows} or files
-        for path in present:
-            stem = path.rsplit("/", 1)[-1].split(".")[0]
-            head += [f"  - split: {stem if stem in SPLITS else 'full'}", f"    path: {path}"]
-    if fields:
-        head += ["dataset_info:", "  features:", *_yaml([{"name": field.name, **field.feature} for field in fields], 2)]
-    head.append("---")
+    top = head(
+        licence="cc-by-4.0" if asked.consent == "public" else "other",
+        tables=tables,
+        features=[{"name": field.name, **field.feature} for field in fields],
+    )
     rows = "\n".join(f"| `{path}` | {count} |" for files in tables.values() for path, count in files.items())
     columns = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in dictionary(asked, fields))
     asked_for = "\n".join(f"- `{name}`: {value}" for name, value in sorted(msgspec.to_builtins(asked).items()) if value)
@@ -51,7 +46,7 @@ def readme(
     )
     return "\n".join(
         (
-            *head,
+            *top,
             "",
             f"# Negotiations from Parley, `{asked.format}`",
             "",
@@ -115,19 +110,3 @@ RECORD = [
     ("texts", "words by event number; thoughts where asked for"),
     ("outcome", "deals, surpluses, messages, violations"),
 ]
-
-
-def _yaml(value: Any, depth: int) -> list[str]:
-    """Plain lists and mappings of strings, as YAML."""
-    space, lines = " " * depth, []
-    if isinstance(value, list):
-        for item in value:
-            first, *rest = _yaml(item, depth + 2)
-            lines += [f"{space}- {first.strip()}", *rest]
-        return lines
-    for key, inner in value.items():
-        if isinstance(inner, str):
-            lines.append(f"{space}{key}: {inner}")
-        else:
-            lines += [f"{space}{key}:", *_yaml(inner, depth + 2 if isinstance(inner, dict) else depth)]
-    return lines

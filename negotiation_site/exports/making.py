@@ -40,12 +40,13 @@ from markets.export_files import (
 from markets.export_masking import mask, whole
 from markets.export_splits import SPLITS, Splits
 from markets.export_tables import EPISODES, EVENTS, Column, episode_row, event_rows
-from markets.models import Episode, EpisodeSeat, EpisodeSource, EpisodeText, SeatKind
+from markets.models import Episode, EpisodeSeat, EpisodeText
 from negotiation_site.exports import asked as asking
 from negotiation_site.exports import card
 from negotiation_site.exports.asked import Asked
 from training import datasets
-from training.datasets import Chair, Format, Options, Source, Tally, Unit
+from training import rows as training_rows
+from training.rows import Format, Options, Source, Tally, Unit
 
 CHUNK = 500
 Progress = Callable[[int, int], None]
@@ -149,7 +150,7 @@ class _Writer:
         self.with_thoughts = asked.thoughts == asking.Thoughts.WITH
         self.pseudonyms = _Pseudonyms(plan.salt)
         self.tables: dict[str, dict[str, Rows]] = {}
-        self.fields: tuple[datasets.Field, ...] = ()
+        self.fields: tuple[training_rows.Field, ...] = ()
         self.facts: dict[str, Any] = {}
 
     def add(self, episodes: list[Episode]) -> None:
@@ -211,18 +212,18 @@ class _Training(_Writer):
         super().__init__(asked, draft, plan)
         self._form = Format(asked.format)
         self._options = Options(
-            datasets.codec(protocol), asked.side, thoughts=self.with_thoughts, unit=Unit(asked.rows)
+            training_rows.codec(protocol), asked.side, thoughts=self.with_thoughts, unit=Unit(asked.rows)
         )
         self._tally = Tally()
         self._slugs = asking.slugs_of_kind(asked)
-        self.fields = datasets.fields(self._form, protocol)
+        self.fields = training_rows.fields(self._form, protocol)
         self.tables = {"default": {f"{split}.jsonl": JsonLines(draft / f"{split}.jsonl") for split in SPLITS}}
         self._held: list[Episode] = []
 
     def add(self, episodes: list[Episode]) -> None:
         if self._form is not Format.PREFERENCE:
             for episode in episodes:
-                rows = datasets.ROWS[self._form](self._source(episode), self._options, self._tally)
+                rows = training_rows.ROWS[self._form](self._source(episode), self._options, self._tally)
                 self._put(self._split(episode), rows)
             return
         self._held += episodes
@@ -247,7 +248,7 @@ class _Training(_Writer):
     def _pairs(self, episodes: list[Episode]) -> None:
         for _key, group in groupby(episodes, key=lambda episode: episode.scenario_key):
             together = list(group)
-            rows = datasets.preference_rows(list(map(self._source, together)), self._options, self._tally)
+            rows = training_rows.preference_rows(list(map(self._source, together)), self._options, self._tally)
             self._put(self._split(together[0]), rows)
 
     def _put(self, split: str, rows: Iterator[dict[str, Any]]) -> None:
@@ -256,26 +257,8 @@ class _Training(_Writer):
             file.add(row)
 
     def _source(self, episode: Episode) -> Source:
-        scenario, log = export.decoded(episode)
-        texts = list(episode.texts.all())
-        return Source(
-            episode=episode.public_id,
-            market=episode.market.slug,
-            scenario=scenario,
-            log=log,
-            talk={text.n: self.mask(text.talk) for text in texts if text.talk},
-            thoughts={text.n: self.mask(text.thought) for text in texts if text.thought and self.with_thoughts},
-            chairs={
-                seat.party: Chair(
-                    "person" if seat.kind == SeatKind.PERSON else f"{seat.agent_slug}@{seat.agent_version}",
-                    seat.surplus_cents,
-                    seat.surplus_share,
-                )
-                for seat in episode.seats.all()
-                if asking.fits(seat, self.asked, self._slugs)
-            },
-            timed=episode.source == EpisodeSource.LIVE,
-        )
+        parties = [seat.party for seat in episode.seats.all() if asking.fits(seat, self.asked, self._slugs)]
+        return datasets.stored(episode, parties=parties, mask=self.mask, thoughts=self.with_thoughts)
 
 
 def _writer(asked: Asked, draft: Path, plan: _Plan, protocol: str) -> _Writer:

@@ -10,7 +10,7 @@ from negotiation_site.exports import making
 from negotiation_site.exports.asked import Asked
 from tests.markets import rooms
 from tests.negotiation_site.leaderboard.records import stored
-from training.datasets import check_turns, merged
+from training.rows import check_turns, merged
 
 pytestmark = pytest.mark.django_db
 
