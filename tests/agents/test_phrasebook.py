@@ -1,12 +1,13 @@
 """What the embedded model may say: always a sentence that answers the remark and names the move's price alone."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import phrasebook
 from agents.narrator import fault
-from agents.phrasebook import Remark, remark
+from agents.remarks import Remark, hear, remark
 from markets.engine.protocol import AcceptOffer, Action, Leave, RejectOffer, Role
 from tests.agents.conversations import turn
 from tests.markets.engine.factories import B1, SELLER, Table, bilateral, offer, say
@@ -38,7 +39,20 @@ TO_SELLER = [
     ("ok deal", Remark.AGREEMENT),
     ("No way.", Remark.REFUSAL),
     ("$60", Remark.OFFER),
-    ("Why is that?", Remark.QUESTION),
+    ("Why is that?", Remark.REASON),
+    ("Can I get back to you on that?", Remark.QUESTION),
+    ("That's a bit higher than I would like to spend.", Remark.COMPLAINT),
+    ("That's a bit higher than I like. Does it come with any accessories?", Remark.CONDITION),
+    ("How are the tires? That will affect my offer, thanks for being willing to negotiate!", Remark.CONDITION),
+    ("Are the sheets in their original packaging", Remark.CONDITION),
+    ("Are there any shops or parks near the apartment?", Remark.CONDITION),
+    ("What didn't your wife like about the bed?", Remark.QUESTION),
+    ("Could I pay you in goods?", Remark.BARTER),
+    ("What's your starting price?", Remark.ASKS_PRICE),
+    ("Are you flexible on the price?", Remark.PROBE),
+    ("900 and you have a deal", Remark.OFFER),
+    ("OK. I will take it. Thanks.", Remark.AGREEMENT),
+    ("Oh okay, that's way above our budget. Thanks for showing me the house today.", Remark.COMPLAINT),
     ("Blue.", Remark.OTHER),
     ("I am great, you?", Remark.WELL_BEING),
     ("Will you go down a bit? I have a budget of $1100", Remark.COMPLAINT),
@@ -56,6 +70,12 @@ TO_BUYER = [
     ("How much would you pay?", Remark.PROBE),
     ("Yes, there is a city park about half a mile away.", Remark.OTHER),
     ("I have other buyers coming.", Remark.THREAT),
+    ("Hi there are you interested in the chair?", Remark.INTEREST),
+    ("hi.  $2200 for the 1 bedroom apartment", Remark.OFFER),
+    ("I am willing to negotiate with you.", Remark.ROOM),
+    ("What were you thinking?", Remark.ASKS_PRICE),
+    ("Ammo included?", Remark.QUESTION),
+    ("It's good for maybe a 5-6 year old kid", Remark.FAMILY),
 ]
 
 
@@ -83,6 +103,44 @@ MOVES: list[tuple[Table, str, Action]] = [
 ]
 
 
+TOPICS = [
+    ("Is this a 2 door or 4 door?", "doors"),
+    ("I like it. What color is the metal?", "colour"),
+    ("How long have you owned it?", "age"),
+    ("The tires are new", "tyres"),
+    ("What is it close to?", "location"),
+    ("Hello", ""),
+]
+
+
+@pytest.mark.parametrize(("heard", "topic"), TOPICS)
+def test_what_a_remark_is_about_can_be_named(heard: str, topic: str):
+    assert hear(heard, role=Role.SELLER, currency="USD").topic == topic
+
+
+def test_a_question_is_answered_about_what_it_asks():
+    book = phrasebook.open_for(turn(BUYER_SPOKE, SELLER, words={1: "Any cracks in the screen?"}), offer(8_400))
+    assert all("screen" in opening or "cracks" in opening for opening in book.openings)
+
+
+@pytest.mark.parametrize(("said", "short"), [("Would you take $60?", True), ("I would pay $90", False)])
+def test_a_price_that_is_not_enough_is_told_so(said: str, short: bool):
+    book = phrasebook.open_for(turn(BUYER_SPOKE, SELLER, words={1: said}), offer(8_400))
+    far = set(phrasebook._FAR[Role.SELLER])
+    assert (set(book.openings) <= far) is short
+    assert bool(set(book.openings) & far) is short
+
+
+def test_a_title_that_is_an_advertisement_is_not_said_where_there_is_another_way():
+    scenario = bilateral()
+    product = msgspec.structs.replace(scenario.products[0], title="NEWLY RENOVATED! Private balconies with a view")
+    scenario = msgspec.structs.replace(scenario, products=(product,))
+    spoken = turn(Table(scenario).play_all((B1, offer(4_000))), SELLER, words={1: "Would you take $60?"})
+    book = phrasebook.open_for(spoken, offer(8_400))
+    assert book.moves
+    assert not any("RENOVATED" in move for move in book.moves)
+
+
 @pytest.mark.parametrize("heard", [heard for heard, _ in (*TO_SELLER, *TO_BUYER)])
 def test_whatever_the_book_holds_passes_the_narrators_check(heard: str):
     for table, party, action in MOVES:
@@ -97,11 +155,15 @@ def test_whatever_the_book_holds_passes_the_narrators_check(heard: str):
 
 
 def test_every_opening_of_the_book_passes_the_check_with_every_move():
-    for own, table, party in ((phrasebook._SELLER, BUYER_SPOKE, SELLER), (phrasebook._BUYER, SELLER_SPOKE, B1)):
+    for own, told, table, party in (
+        (phrasebook._SELLER, phrasebook._ASKED_ABOUT, BUYER_SPOKE, SELLER),
+        (phrasebook._BUYER, phrasebook._TOLD_ABOUT, SELLER_SPOKE, B1),
+    ):
         asked = turn(table, party)
-        for openings in (*own.values(), *phrasebook._BOTH.values()):
+        far = phrasebook._FAR[asked.observation.role]
+        for openings in (*own.values(), *phrasebook._BOTH.values(), told, far):
             for opening in openings:
-                words = f"{opening.replace('{item}', 'Thing 0')} My price is $84.00."
+                words = f"{opening.replace('{item}', 'Thing 0').replace('{topic}', 'tyres')} My price is $84.00."
                 assert fault(words, offer(8_400), asked.observation) is None, words
 
 

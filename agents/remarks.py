@@ -1,0 +1,469 @@
+"""What somebody has said, as far as an answer depends on it: rules that take words for a kind of remark.
+
+Here: the kinds, the patterns, and the thing that a question is about. Not here: what is answered
+(`agents.phrasebook`). English alone; words that no rule knows are `OTHER`, or `QUESTION` where they
+ask. Pure.
+"""
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from markets.engine.money import Cents
+from markets.engine.protocol import Role
+from markets.engine.talk_prices import ReadingKind, find_prices
+
+
+class Remark(StrEnum):
+    """What somebody has said, as far as an answer depends on it."""
+
+    NOTHING = "nothing"
+    INSTRUCTION = "instruction"
+    PROBE = "probe"
+    """Asks how far one would go."""
+    INSULT = "insult"
+    THREAT = "threat"
+    """Says that it is the end, or that there are others."""
+    HARDSHIP = "hardship"
+    FAMILY = "family"
+    COMPARISON = "comparison"
+    DELIVERY = "delivery"
+    INTEREST = "interest"
+    """Wants it, or asks whether one does."""
+    CONDITION = "condition"
+    CONCESSION = "concession"
+    """Comes closer."""
+    HOLDING = "holding"
+    """Stays where it is."""
+    COMPLAINT = "complaint"
+    """Too much, for a buyer; too little, for a seller."""
+    PRAISE = "praise"
+    URGENCY = "urgency"
+    THANKS = "thanks"
+    WELL_BEING = "well_being"
+    HESITATION = "hesitation"
+    AGREEMENT = "agreement"
+    REFUSAL = "refusal"
+    GREETING = "greeting"
+    OFFER = "offer"
+    REASON = "reason"
+    """Asks why."""
+    BARTER = "barter"
+    """Wants to pay with something else, or later."""
+    ROOM = "room"
+    """Says, or asks whether, the price can be talked about."""
+    ASKS_PRICE = "asks_price"
+    QUESTION = "question"
+    OTHER = "other"
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+
+_COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
+    (
+        Remark.INSTRUCTION,
+        _any(
+            r"\b(ignore|disregard|forget)\b.{0,30}\b(instruction|rule|prompt|order|previous|above)",
+            r"\bsystem\b.{0,12}\b(prompt|message|note|notice|override)\b",
+            r"\b(new|updated) instructions?\b",
+            r"\byou are (now |really )?(an? )?(ai|assistant|bot|language model|helpful)\b",
+            r"\b(developer|debug|admin) mode\b|\bjailbreak\b|\broleplay\b|\bpretend (to be|you|that you)\b",
+            r"\b(reveal|print|repeat|show|output)\b.{0,25}\b(prompt|instruction|private|secret|hidden|reservation)",
+            r"^\s*(system|assistant|user)\s*:",
+        ),
+    ),
+    (
+        Remark.PROBE,
+        _any(
+            r"\b(lowest|highest|best|absolute|minimum|maximum|bottom|rock bottom)\b.{0,20}\b(price|offer|you|u)\b",
+            r"\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b",
+            r"\bhow (low|high|far|flexible|negotiable)\b|\bhow much (lower|higher|room|less)\b",
+            r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
+            r"\b(how much|what) did (you|it) (pay|cost)\b|\bis (it|this|the price) (negotiable|firm|flexible)\b",
+            r"\b(flexible|flexibility|negotiable|firm|movement|room|budge) (on|in|with|about|for|is)\b[^.!]*\?|\b(original|purchase|retail) price\b[^.!]*\?",
+            r"\bhow (low|high|firm)\b|\bwiggle room\b|\bhow much (would|will|can|could|do|are) (you|u) (pay|spend|take|want|willing|accept|let|sell)",
+        ),
+    ),
+    (
+        Remark.INSULT,
+        _any(
+            r"\b(idiot|stupid|scam(mer)?|thief|thieves|rip[- ]?off|crook|greedy|moron|liar|lying|wtf|f+u+c*k\w*|shit|bullshit"
+            r"|joke|joking|kidding|ridiculous|insult(ing)?|insane|crazy|nuts|absurd|shame(ful|less)?|pathetic)\b"
+        ),
+    ),
+    (
+        Remark.THREAT,
+        _any(
+            r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
+            r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|look|find)\b",
+            r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
+            r"\b(other|another|more) (buyers?|offers?|parties|interested)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
+        ),
+    ),
+    (
+        Remark.HARDSHIP,
+        _any(
+            r"\b((am|i'm|im|of|so|too|very|are) poor|student|(i am|i'm|im|are|is) broke|afford|unemployed|jobless|savings?|hospital|sick|homeless|struggling|desperate)\b",
+            r"\b(tight|small|limited|low|my) budget\b|\b(no|little|not much|short on|short of|all the|all i have) (money|cash)\b",
+            r"\ball i (have|got|can)\b|\blost my job\b|\bpay(ing)? (my )?(rent|bills)\b|\bplease,? (i|help)\b",
+        ),
+    ),
+    (
+        Remark.FAMILY,
+        _any(
+            r"\b(daughter|son|wife|husband|kids?|child(ren)?|birthday|gift|christmas|mother|father|mom|mum|dad|family"
+            r"|anniversary|wedding|grandm\w+|grandf\w+|girlfriend|boyfriend|baby|brother|sister|nephew|niece)\b"
+        ),
+    ),
+    (
+        Remark.COMPARISON,
+        _any(
+            r"\b(elsewhere|amazon|ebay|craigslist|online|retail|competitors?)\b",
+            r"\b(other|another|different) (shops?|sellers?|stores?|listings?|places?|ones?)\b|\b(seen|saw|found) (it|one|the same|similar|them)\b",
+            r"\bmarket (price|value)\b|\bcheaper (one|at|on|in|than|some)|\bsame (one|thing|item)\b|\bgoing rate\b",
+        ),
+    ),
+    (
+        Remark.DELIVERY,
+        _any(
+            r"\bpick(ed|ing)?[ -](.{1,20} )?up\b|\bpickup\b|\bdeliver\w*|\bship(ping|ped|s)?\b|\bcollect\b|\bbring it\b"
+            r"|\bmeet (up|you at|somewhere|at)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive\b"
+            r"|\bwhen (can|could|would|are)\b|\bcome (by|over|get|and get)\b|\btransport\b|\bhaul\b"
+        ),
+    ),
+)
+
+_AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
+    (
+        Remark.PRAISE,
+        _any(
+            r"\b(lovely|kind of you|generous|beautiful|love|perfect|amazing|awesome|wonderful|gorgeous|fantastic|nicest"
+            r"|great (seller|buyer|person|item|deal|price|product)|really (nice|good|great)|looks (good|great|nice)|you are (nice|great|kind|the best))\b"
+        ),
+    ),
+    (
+        Remark.WELL_BEING,
+        _any(
+            r"\bhow are (you|u|things)\b|\bwhat'?s up\b|\b(and|how about|what about) (you|yourself)\s*(\?|$)|^\W*yourself\W*$|, you\?|\bhow are you doing\b|\bhow('s| is) it going\b|\bhow do you do\b|\bhow have you been\b"
+        ),
+    ),
+    (
+        Remark.URGENCY,
+        _any(
+            r"\b(today|right now|right away|immediately|tonight|asap|hurry|urgent|quick(ly)?|tomorrow|cash"
+            r"|this (morning|afternoon|evening|weekend|week))\b"
+        ),
+    ),
+    (
+        Remark.HESITATION,
+        _any(
+            r"\bthink (about|it over|on it)\b|\bnot sure\b|\bmaybe\b|\bconsider\b|\bhmm+\b|\bperhaps\b|\bsleep on it\b|\bi'?ll see\b(?! you)"
+        ),
+    ),
+    (
+        Remark.REFUSAL,
+        _any(
+            r"^\W*(no|nope|nah|never)\W*$|\b(can'?t|cannot|can not|won'?t|will not) (do|pay|accept|go|take|sell|let|agree)\b"
+            r"|\bno way\b|\bnot (possible|interested|going to|gonna|for me|happening)\b|\bi('ll| will) (have to )?pass\b|\bno deal\b"
+        ),
+    ),
+    (
+        Remark.AGREEMENT,
+        _any(
+            r"^\W*(deal|agreed|done)\b"
+            r"|\bsounds (good|fair|great|reasonable)\b|\b(have|got|it's|is) a deal\b|\bworks for me\b|\baccept (the|your) offer\b|\bit is!|\bi('ll| will) take it\b|\bi agree\b"
+        ),
+    ),
+    (Remark.THANKS, _any(r"\bthanks?\b|\bthx\b|\bappreciate\b|\bgrateful\b")),
+    (Remark.GREETING, _any(r"^\W*(hi|hello|hey|hiya|howdy|good (morning|afternoon|evening|day)|greetings|yo|sup)\b")),
+)
+
+_REASON = _any(r"\bwhy\b|\bwhat('s| is| was)? the reason\b|\bhow come\b|\breason (for|you|you're|why)\b")
+_BARTER = _any(
+    r"\b(trades?|swap|barter|exchange|instal?lments?|payment plan|pay(ment|ments|ing)? (later|monthly|weekly|in (goods|parts|two))|down ?payment|in goods|goods)\b"
+)
+_ASKS_PRICE = _any(
+    r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|any) (price|number|offer|amount) in mind\b",
+    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|are you asking|do you want)\b",
+    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat price\b|\bgive me (an|your) offer\b",
+)
+_ROOM = _any(
+    r"\b(negotiable|flexible|obo)\b|\b(willing|open|happy|able|ready) to (negotiat\w+|work with|hear|discuss|offers?|talk)\b|\bopen to (offers|negotiation)\b"
+    r"|\bnegotiate\b|\broom (to|for)\b|\bwork (something|with you|(this|it|that) out)\b"
+)
+_CONDITION = _any(
+    r"\b(condition|scratch\w*|damage\w*|broken|working|works (well|fine|great|like|perfectly)|(does|do) (it|they) work|used|worn|defects?|defective|quality|dents?|stains?"
+    r"|batter(y|ies)|original (box|paint|owner|packaging|parts)|box|manual|warranty|colou?rs?|size|dimensions?|how (old|big|long|heavy|many|new)|tested|clean"
+    r"|rust|cracks?|functional|flaws?|issues|problems|(any|an) (issue|problem)|material|brand|model|year|accessories|includ(e|es|ed|ing)|come with|comes with|spacious|comfortable|features?|shape|bedrooms?|utilities|paint|tires|miles"
+    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (a (little |tiny )?(bit )?|some |something )?(more|about)|(more|any|some|the|basic) (information|info|details)|\binfo(rmation)?\b|mileage|smoking|comps)\b"
+)
+_SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
+    (
+        Remark.HOLDING,
+        _any(
+            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\b(no|not|never) (any )?(higher|more) than\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
+        ),
+    ),
+    (
+        Remark.INTEREST,
+        _any(
+            r"\bstill (available|for sale|there|have|selling)\b|\bis (it|this|that|the \w+) (available|for sale|taken|gone|sold)\b",
+            r"\b(want|love|like|looking|need|hoping|wish|interested) (to|in) (buy|purchas|rent|get|own|hav|acquir)\w*\b|\bin need (of|for)\b|\blooking for\b|\bfor sale\b",
+            r"\b(i'm|i am|im|very|really|yes,?) interested\b|\binterested in (your|the|this|that|buying|it)\b|\bsaw your (ad|listing|post)\b",
+        ),
+    ),
+    (
+        Remark.COMPLAINT,
+        _any(
+            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b|\bnegotia\w+",
+            r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\blower (the|your|it)\b|\btake less\b",
+            r"\b(bit|little|too|very|pretty|kind of|kinda|somewhat|quite|so|seems?|sounds?|really) (high|steep|pricey|more|much)\b(?! (condition|quality|nice|good|about|info\w*|details))",
+            r"\b(above|over|beyond|outside|exceeds?|out of) (of )?(my|our|the) (budget|price|range|means|limit)\b|\bhigher than\b|\bmore than (we|what)\b",
+            r"\bholding me back\b|\b(can'?t|cannot|can not|could(n'?t| not)) (pay|afford|do|spend|go) (that|this|so|quite|it)\b|\bhigh for\b|\bcome down\b|\bhigh priced?\b",
+            r"\b(is|that's|thats) a lot\b|\btoo fast\b|\bmore than i\b|\bknock (off|some)\b|\bworth (it|that|less)\b|\btake (something|anything) off\b|\bless than\b",
+        ),
+    ),
+    (
+        Remark.CONCESSION,
+        _any(
+            r"\b(go|come|went|coming) up\b|\bstretch\b|\braise\b|\bbetter offer\b|\bget(ting)? closer\b|\bmeet (you )?(at|in the|half)"
+            r"|\bsplit (the|it)\b|\bhalfway\b|\bcompromise\b|\bi would pay\b|\bi really want this\b"
+        ),
+    ),
+)
+_BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
+    (
+        Remark.HOLDING,
+        _any(
+            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
+            r"|\bnot (go|going) lower\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
+        ),
+    ),
+    (
+        Remark.INTEREST,
+        _any(
+            r"\bare you (still )?interested\b|\b(any|have|what) questions\b|\bwhat (can|may) i (tell|do|help)\b|\b(can|may) i (help|answer|tell)\b",
+            r"\byou (want|looking|ready|trying|wanted|needed|like to) (to )?(buy|purchase|rent|get|take|see|it|this)\b|\byou('re| are) interested\b|\b(would|do) you (like|want|need)\b|\b(like|want|need) to know\b|\bmake (me )?an? offer\b|\bsubmit (your|an) offer\b|\binterested in\b",
+        ),
+    ),
+    (
+        Remark.COMPLAINT,
+        _any(
+            r"\btoo (low|little|cheap|far)\b|\b(bit|little|really|so|pretty|very|kind of|quite|way) low\b|\btak(e|ing) a loss\b|\blose money\b|\bno can do\b|\bgoing for\b|\bfair price\b|\breasonable price\b|\bnot enough\b|\blow[- ]?ball\w*\b|\bworth (more|it|every|a lot)\b|\bneed (more|at least)\b"
+            r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come|bit|little) (higher|up|more)\b|\bmore (than|like|for)\b|\bless than\b"
+        ),
+    ),
+    (
+        Remark.CONCESSION,
+        _any(
+            r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\bfor you\b|\bi could do\b|\blower\b|\bdiscount\b|\bsplit (the|it)\b"
+            r"|\bhalfway\b|\bcompromise\b|\bmake it\b|\bi want this to work\b|\bhow does that sound\b"
+        ),
+    ),
+)
+
+
+_AVAILABLE = _any(
+    r"\b(is|are|still)\b[^.?!]{0,40}\b(available|for sale|taken|gone|sold)\b",
+    r"\bstill (have|selling|there|got|available)\b",
+)
+_AGREES_TO_IT = _any(
+    r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
+)
+_WOULD_THAT_DO = _any(
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b|\baccept\b|\bdo we have a deal\b|\bdeal\?"
+)
+
+_IN_A_WORD = (
+    (Remark.REFUSAL, _any(r"^\W*(no|nope|nah|never|not)\b")),
+    (
+        Remark.AGREEMENT,
+        _any(
+            r"^\W*(ok(ay)?|yes|yeah|yep|yup|sure|fine|deal|great|alright|all right|good|cool|perfect|definitely"
+            r"|absolutely|works|wonderful|awesome|excellent)\b",
+            r"\b(that (would be|is) fine|i can do that|let'?s do (it|that)|you got it)\b",
+        ),
+    ),
+)
+"""What says yes or no only where hardly anything follows: "Yes, there is a park nearby" agrees to nothing."""
+LONGEST_WORD_OF_ASSENT = 6
+LONGEST_BARE_PRICE = 16
+"""Words of a remark that is about its price, whatever else it says."""
+_BEFORE_PRICES = 4
+"""Of the common remarks, those that matter more than a price in the same breath."""
+_ASKS = re.compile(
+    r"^\W*(?:(?:hi|hello|hey|hey there|ok|okay|so|and|but|oh|great|well|alright|yes|thanks|cool|good)\W+)*"
+    r"(?:is|are|was|were|does|do|did|has|have|can|could|would|will|what|how|why|where|when|which|who|may)\b"
+    r"|\btell me\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
+    r"|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
+    re.IGNORECASE,
+)
+_NO_QUESTION = re.compile(r"^\W*what a\b|^\W*how (nice|kind|lovely)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+_TOPICS = (
+    "accessories accident address amenities appliances apps arms assembly attachments balcony basket bathrooms? batter(?:y|ies) "
+    "bedrooms? bell box brakes brand bulbs? cables? carpet carrier case chairs? charger closets? commute condition cords? "
+    "covers? cracks? cushions? damage defects? deposit description dimensions display doors? drawers? engine equipment fabric "
+    "features? finish flaws? floors? foam frame garage garden gears grips? handles? handlebars heater heating height history "
+    "hood horsepower inches inspection instructions interior issues keys? kitchen lamp laundry lease leather legs length lens "
+    "lights? lock lot manual material mattress measurements memory mileage miles model motor neighbou?rhood noise packaging paint "
+    "parking parts pedals photos? pictures? pieces plug pool porch problems? quality receipt remote repairs? rust screen seats? "
+    "service shape shelves smell smoke sound space speakers? speed storage suspension tags? tank tears title tools trim "
+    "transmission trunk tubes upholstery utilities view views warranty washer wheels? width wifi windows? wires? wood yard"
+)
+_TOPIC = re.compile(rf"\b({'|'.join(_TOPICS.split())})\b", re.IGNORECASE)
+"""Things that people ask about or tell of: each may stand after "the"."""
+_SPOKEN = {
+    "miles": "mileage",
+    "smoke": "smoking",
+    "door": "doors",
+    "key": "keys",
+    "tag": "tags",
+    "problem": "problems",
+    "inches": "size",
+}
+_MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, _any(pattern))
+    for name, pattern in (
+        ("age", r"\bhow (old|new)\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b"),
+        ("size", r"\bhow (big|long|tall|wide|large|small)\b|\bsquare f(ee|oo)t\w*\b|\bsq\.? ?ft\b|\bsize\b|\bfit\b"),
+        ("weight", r"\bhow heavy\b|\bweigh\w*\b"),
+        ("colour", r"\bcolou?rs?\b"),
+        (
+            "location",
+            r"\b(close|near|far) (to|from|by)\b|\bnear(by)?\b|\bwhere is (it|this|that|the)\b|\blocated\b|\blocation\b",
+        ),
+        ("pets", r"\b(dogs?|cats?|pets?)\b"),
+        ("tyres", r"\bt[iy]res?\b"),
+        ("scratches", r"\bscratch\w*\b"),
+        ("stains", r"\bstain\w*\b"),
+        ("dents", r"\bdent(s|ed)?\b"),
+        ("damage", r"\b(damaged?|broken)\b"),
+        (
+            "condition",
+            r"\b(worn|wear|working|functional|functions?|(does|do|still|it|they) works?|how many times|used)\b",
+        ),
+    )
+)
+
+
+class Heard(NamedTuple):
+    """What a remark was taken for."""
+
+    kind: Remark
+    topic: str = ""
+    """What it asks about or tells of, as it may stand after "the"; empty where no rule knows."""
+    cents: Cents | None = None
+    """The price that it names as one's own."""
+
+
+def hear(heard: str, *, role: Role, currency: str) -> Heard:
+    """What the words are, to a listener of `role`."""
+    reading = find_prices(heard, currency=currency)
+    kind = remark(heard, role=role, currency=currency)
+    about = _split(heard)[0] or heard
+    return Heard(kind, topic=_topic(about), cents=reading.last_cents)
+
+
+def remark(heard: str, *, role: Role, currency: str) -> Remark:
+    """What kind of remark the words are, to a listener of `role`."""
+    if not heard.strip():
+        return Remark.NOTHING
+    if found := _first(_COMMON[:_BEFORE_PRICES], heard):
+        return found
+    asked, told = _split(heard)
+    if asked and (found := _question(asked, role=role, currency=currency)) is not None:
+        return found
+    return _statement(told if asked else heard, role=role, currency=currency, asking=bool(asked))
+
+
+def _first(order: tuple[tuple[Remark, re.Pattern[str]], ...], heard: str) -> Remark | None:
+    return next((kind for kind, pattern in order if pattern.search(heard)), None)
+
+
+def _split(heard: str) -> tuple[str, str]:
+    """The sentences that ask, empty where none does; and the rest."""
+    sentences = _SENTENCE.split(heard)
+    asking = [sentence.rstrip().endswith("?") for sentence in sentences]
+    if not any(asking):
+        asking = [bool(_ASKS.search(sentence)) and not _NO_QUESTION.search(sentence) for sentence in sentences]
+    asked, told = (
+        " ".join(sentence for sentence, asks in zip(sentences, asking, strict=True) if asks is wanted)
+        for wanted in (True, False)
+    )
+    return asked, told
+
+
+def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
+    """What is asked; None where only the whole remark can say what it is."""
+    own = _SELLERS_EAR if role is Role.SELLER else _BUYERS_EAR
+    interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
+    moving = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
+    if found := _first(((Remark.REASON, _REASON), (Remark.BARTER, _BARTER)), asked):
+        return found
+    if _priced(asked, currency):
+        return Remark.OFFER
+    common = tuple(pair for pair in _COMMON[_BEFORE_PRICES:] if pair[0] not in (Remark.HARDSHIP, Remark.FAMILY))
+    first = interest if role is Role.BUYER else ((Remark.INTEREST, _AVAILABLE),)
+    order = (
+        (Remark.ASKS_PRICE, _ASKS_PRICE),
+        *first,
+        *common,
+        *moving,
+        (Remark.ROOM, _ROOM),
+        (Remark.OFFER, _WOULD_THAT_DO),
+        *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:5]),
+        (Remark.CONDITION, _CONDITION),
+        (Remark.CONDITION, _TOPIC),
+        *interest,
+        *(pair for pair in _AFTER if pair[0] is Remark.WELL_BEING),
+    )
+    found = _first(order, asked)
+    # A buyer knows nothing of what it is asked about.
+    return Remark.QUESTION if found is Remark.CONDITION and role is Role.BUYER else found
+
+
+def _statement(heard: str, *, role: Role, currency: str, asking: bool) -> Remark:
+    own = _SELLERS_EAR if role is Role.SELLER else _BUYERS_EAR
+    priced, words = _priced(heard, currency), len(heard.split())
+    moves = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
+    if role is Role.SELLER:  # Somebody who pleads says more than that the price is high.
+        moves = (*(pair for pair in _COMMON if pair[0] is Remark.HARDSHIP), *moves)
+    if found := _first(moves, heard):
+        return found
+    if priced and words <= LONGEST_BARE_PRICE and not asking:
+        return Remark.OFFER
+    interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
+    told = ((Remark.CONDITION, _CONDITION), (Remark.CONDITION, _TOPIC)) if role is Role.BUYER else ()
+    if asking:  # "Great, would you take it back?" is no agreement, and "Hello, is it new?" more than a greeting.
+        return _first((*_COMMON[_BEFORE_PRICES:], *interest), heard) or Remark.QUESTION
+    order = (
+        (Remark.BARTER, _BARTER),
+        (Remark.AGREEMENT, _AGREES_TO_IT),
+        *_COMMON[_BEFORE_PRICES:],
+        (Remark.ROOM, _ROOM),
+        *interest,
+        *told,
+        *_AFTER,
+    )
+    if found := _first(order, heard):
+        return found
+    if words <= LONGEST_WORD_OF_ASSENT and (found := _first(_IN_A_WORD, heard)):
+        return found
+    return Remark.OFFER if priced else Remark.OTHER
+
+
+def _priced(heard: str, currency: str) -> bool:
+    mentions = find_prices(heard, currency=currency).mentions
+    return any(mention.kind is ReadingKind.OFFER for mention in mentions)
+
+
+def _topic(about: str) -> str:
+    for name, pattern in _MEANT:
+        if pattern.search(about):
+            return name
+    found = _TOPIC.search(about)
+    return _SPOKEN.get(found[1].lower(), found[1].lower()) if found else ""
