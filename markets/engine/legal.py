@@ -42,20 +42,22 @@ class LegalMoves(msgspec.Struct, frozen=True, gc=False):
 
 _BUYER, _OPEN = Role.BUYER, ThreadStatus.OPEN
 
+_UNBOUND = tuple(LegalPrices(product, 1, MAX_PRICE_CENTS) for product in range(64))
+"""What may be asked or bid for each product where no limit rules; made once."""
+
 
 def legal_moves(observation: Observation) -> LegalMoves:
     """What the observing party may do at this table now."""
-    may_leave = False
+    may_leave, prices = False, None
     writable = []
     for thread in observation.threads:
         if thread.status is _OPEN:
             may_leave = True
             if thread.my_move:
-                writable.append(thread)
-    if not writable:
-        return LegalMoves((), may_leave and observation.end_reason is None)
-    prices = _prices(observation)
-    return LegalMoves(tuple([_thread(observation, thread, prices) for thread in writable]), may_leave)
+                if prices is None:
+                    prices = _prices(observation)
+                writable.append(_thread(observation, thread, prices))
+    return LegalMoves(tuple(writable), may_leave and observation.end_reason is None)
 
 
 def _prices(observation: Observation) -> tuple[LegalPrices, ...]:
@@ -64,13 +66,21 @@ def _prices(observation: Observation) -> tuple[LegalPrices, ...]:
     for index, product in enumerate(observation.products):
         if product.units_left < 1:
             continue
-        low, high = 1, MAX_PRICE_CENTS
-        if observation.regulated:
-            own = product.reservation_value_cents
-            low, high = (low, min(high, own)) if observation.role is _BUYER else (max(low, own), high)
-        if low <= high:
-            ranges.append(LegalPrices(index, low, high))
+        if observation.regulated or index >= len(_UNBOUND):
+            low, high = _limits(observation, index)
+            if low <= high:
+                ranges.append(LegalPrices(index, low, high))
+        else:
+            ranges.append(_UNBOUND[index])
     return tuple(ranges)
+
+
+def _limits(observation: Observation, product: int) -> tuple[Cents, Cents]:
+    """Lowest and highest price that may be agreed for a product; the first is above the second where none may."""
+    if not observation.regulated:
+        return 1, MAX_PRICE_CENTS
+    own = observation.products[product].reservation_value_cents
+    return (1, min(MAX_PRICE_CENTS, own)) if observation.role is _BUYER else (max(1, own), MAX_PRICE_CENTS)
 
 
 def _thread(observation: Observation, thread: SeenThread, prices: tuple[LegalPrices, ...]) -> LegalThread:
@@ -79,7 +89,7 @@ def _thread(observation: Observation, thread: SeenThread, prices: tuple[LegalPri
         if offer.mine or observation.products[offer.product].units_left < 1:
             continue
         reject.append(offer.offer_id)
-        for limits in prices:
-            if limits.product == offer.product and limits.lowest_cents <= offer.price_cents <= limits.highest_cents:
-                accept.append(offer.offer_id)
+        low, high = _limits(observation, offer.product)
+        if low <= offer.price_cents <= high:
+            accept.append(offer.offer_id)
     return LegalThread(thread.buyer, prices, tuple(accept), tuple(reject))

@@ -37,10 +37,21 @@ from markets.engine.protocol import (
     buyer_of,
     role_of,
 )
-from markets.engine.scenarios import Alternating, EventDriven, Family, Mechanism, PriceRange, Prior, Scenario
+from markets.engine.scenarios import (
+    Alternating,
+    EventDriven,
+    Family,
+    Mechanism,
+    PriceRange,
+    Prior,
+    Scenario,
+    SellerTurns,
+)
 from markets.engine.state import SeenOffer, State, Thread, ThreadStatus
 
 _E = TypeVar("_E", bound=msgspec.Struct)
+
+_with = msgspec.structs.replace
 
 __all__ = ["Observation", "SeenEvent", "SeenOffer", "SeenProduct", "SeenThread", "observe", "seen_events"]
 
@@ -159,16 +170,18 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
     if not isinstance(frame, Observation):
         frame = scenario.views[party] = _frame(scenario, party)
     role = frame.role
-    threads = state.threads if role is _SELLER else (state.threads[buyer_of(party) - 1],)
-    seen = [_seen_thread(state, thread, role) for thread in threads]
-    to_move = any(thread.my_move for thread in seen) if len(seen) > 1 else seen[0].my_move
+    if role is _BUYER:
+        seen: tuple[SeenThread, ...] = (_seen_thread(state, state.threads[buyer_of(party) - 1], role),)
+        to_move = seen[0].my_move
+    else:
+        seen, to_move = _seen_by_seller(state)
     turns_left = _turns_left(state, role)
-    if isinstance(mechanism, EventDriven):
+    if type(mechanism) is EventDriven:
         changed = state.deals or state.threads[0].desk(role).searched
-        return msgspec.structs.replace(
+        return _with(
             frame,
             products=_seen_products(state, frame) if changed else frame.products,
-            threads=tuple(seen),
+            threads=seen,
             turns_left=turns_left,
             to_move=to_move,
             end_reason=state.end_reason,
@@ -176,13 +189,11 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
             events_left=mechanism.events - state.events_used,
         )
     if not state.deals and state.end_reason is None:
-        return msgspec.structs.replace(
-            frame, threads=tuple(seen), turns_left=turns_left, to_move=to_move, now_ms=now_ms
-        )
-    return msgspec.structs.replace(
+        return _with(frame, threads=seen, turns_left=turns_left, to_move=to_move, now_ms=now_ms)
+    return _with(
         frame,
         products=_seen_products(state, frame),
-        threads=tuple(seen),
+        threads=seen,
         turns_left=turns_left,
         to_move=to_move,
         end_reason=_seen_reason(state.end_reason, frame.family, role),
@@ -224,7 +235,7 @@ def _seen_products(state: State, frame: Observation) -> tuple[SeenProduct, ...]:
     """The products with what is left of them and what was found out about them."""
     selling = frame.role is _SELLER
     return tuple(
-        msgspec.structs.replace(
+        _with(
             product,
             units_left=left if selling else min(1, left),
             price_range=_price_range(state, frame.role, index),
@@ -299,7 +310,7 @@ def _seen_event(event: Event, family: Family, role: Role, own: int, *, free: boo
 
 
 def _anonymous(event: _E) -> _E:
-    return msgspec.structs.replace(event, buyer=0)
+    return _with(event, buyer=0)
 
 
 def _seen_reason(reason: EndReason | None, family: Family, role: Role) -> EndReason | None:
@@ -315,29 +326,45 @@ def _turns_left(state: State, role: Role) -> int | None:
     mechanism = state.scenario.mechanism
     if role is _SELLER:
         return rules.turns_left(state)
-    if isinstance(mechanism, Alternating):
-        return mechanism.rounds - state.threads[0].buyer_messages
-    if isinstance(mechanism, EventDriven):
-        return max(0, mechanism.rounds - state.threads[0].buyer_messages)
-    return None
+    if type(mechanism) is SellerTurns:
+        return None
+    left = mechanism.rounds - state.threads[0].buyer_messages
+    return left if type(mechanism) is Alternating else max(0, left)
+
+
+def _seen_by_seller(state: State) -> tuple[tuple[SeenThread, ...], bool]:
+    """All conversations, and whether the seller may write in any."""
+    seen, to_move = [], False
+    for thread in state.threads:
+        view = _seen_thread(state, thread, _SELLER)
+        to_move = to_move or view.my_move
+        seen.append(view)
+    return tuple(seen), to_move
 
 
 def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
-    selling = role is _SELLER
-    offers = thread.seen_by_seller if selling else thread.seen_by_buyer
+    if role is _SELLER:
+        buyer, other, offers = thread.buyer, _BUYER, thread.seen_by_seller
+        own_messages, their_messages = thread.seller_messages, thread.buyer_messages
+    else:
+        buyer, other, offers = 0, _SELLER, thread.seen_by_buyer
+        own_messages, their_messages = thread.buyer_messages, thread.seller_messages
+    standing = []
+    for offer in thread.standing:
+        standing.append(offers[offer.offer_id - 1])
     deal = None
     for made in state.deals:
         if made.buyer == thread.buyer:
             deal = offers[made.offer_id - 1]
     return SeenThread(
-        buyer=thread.buyer if selling else 0,
+        buyer=buyer,
         status=thread.status,
         my_move=rules.may_write(state, role, thread),
-        their_move=thread.to_move is (_BUYER if selling else _SELLER) and state.end_reason is None,
+        their_move=thread.to_move is other and state.end_reason is None,
         offers=offers,
-        standing=tuple([offers[offer.offer_id - 1] for offer in thread.standing]),
-        my_messages=thread.seller_messages if selling else thread.buyer_messages,
-        their_messages=thread.buyer_messages if selling else thread.seller_messages,
+        standing=tuple(standing),
+        my_messages=own_messages,
+        their_messages=their_messages,
         position=thread.position,
         deal=deal,
     )

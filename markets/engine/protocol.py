@@ -13,7 +13,7 @@ encoded byte for byte as it was.
 import hashlib
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import msgspec
 
@@ -81,7 +81,8 @@ def buyer_of(party: Party) -> int:
 
 
 class Message(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
-    """What every action carries."""
+    """What every action carries. The actions are final: `type(action) is Say` tells them apart at a fifth of
+    the cost of an `isinstance` that says no."""
 
     buyer: int = 0
     """Thread the action belongs to, 1-based; 0 where a party has only one thread."""
@@ -91,10 +92,12 @@ class Message(msgspec.Struct, frozen=True, gc=False, kw_only=True, forbid_unknow
     """Hidden reasoning of an agent; never leaves its own seat."""
 
 
+@final
 class Say(Message, frozen=True, gc=False, tag="say"):
     """Talk without an economic act."""
 
 
+@final
 class MakeOffer(Message, frozen=True, gc=False, tag="make_offer"):
     """A binding price for one unit of one product; replaces the party's own earlier one."""
 
@@ -103,6 +106,7 @@ class MakeOffer(Message, frozen=True, gc=False, tag="make_offer"):
     """Index in `Scenario.products`, 0-based."""
 
 
+@final
 class AcceptOffer(Message, frozen=True, gc=False, tag="accept_offer"):
     """Take a standing offer of the other side; this alone closes a deal."""
 
@@ -110,12 +114,14 @@ class AcceptOffer(Message, frozen=True, gc=False, tag="accept_offer"):
     """Number of the offer within its thread, from 1."""
 
 
+@final
 class RejectOffer(Message, frozen=True, gc=False, tag="reject_offer"):
     """Turn a standing offer of the other side down; it can never be accepted afterwards."""
 
     offer_id: int
 
 
+@final
 class Wait(Message, frozen=True, gc=False, tag="wait"):
     """Let simulated time pass; only a mechanism with a simulated clock knows it."""
 
@@ -123,6 +129,7 @@ class Wait(Message, frozen=True, gc=False, tag="wait"):
     """Longest wait in milliseconds; 0 waits for the other side."""
 
 
+@final
 class SearchPrice(Message, frozen=True, gc=False, tag="search_price"):
     """Look up what is public about prices; only an event-driven market knows it. Changes nothing."""
 
@@ -130,6 +137,7 @@ class SearchPrice(Message, frozen=True, gc=False, tag="search_price"):
     """Index in `Scenario.products`, 0-based."""
 
 
+@final
 class Leave(Message, frozen=True, gc=False, tag="leave"):
     """Walk away for good: a buyer from its thread, the seller from all of them."""
 

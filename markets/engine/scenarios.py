@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import msgspec
 
@@ -29,6 +29,7 @@ class Family(StrEnum):
     CATALOGUE = "catalogue"
 
 
+@final
 class Alternating(msgspec.Struct, frozen=True, tag="alternating", forbid_unknown_fields=True):
     """One seller and one buyer write in turn for `rounds` rounds of one message each."""
 
@@ -36,12 +37,14 @@ class Alternating(msgspec.Struct, frozen=True, tag="alternating", forbid_unknown
     opener: Role = Role.SELLER
 
 
+@final
 class SellerTurns(msgspec.Struct, frozen=True, tag="seller_turns", forbid_unknown_fields=True):
     """The seller spends one of `turns` messages on one buyer, and that buyer answers."""
 
     turns: int
 
 
+@final
 class EventDriven(msgspec.Struct, frozen=True, tag="event_driven", forbid_unknown_fields=True):
     """Both sides of a bilateral market act when they like, on a simulated clock (arXiv 2604.16472).
 
@@ -296,7 +299,9 @@ def check(recipe: Recipe, *, pool_size: int) -> None:
     if recipe.family is not Family.CATALOGUE and recipe.products != 1:
         raise RecipeError(f"A {recipe.family.value} market has one product, not {recipe.products}.")
     if recipe.family is not Family.CATALOGUE and recipe.stock != 1:
-        raise RecipeError(f"A {recipe.family.value} market sells one unit, not {recipe.stock}; a catalogue may hold more.")
+        raise RecipeError(
+            f"A {recipe.family.value} market sells one unit, not {recipe.stock}; a catalogue may hold more."
+        )
     if recipe.family is Family.BILATERAL:
         if recipe.buyers != 1:
             raise RecipeError(f"A bilateral market has one buyer, not {recipe.buyers}.")

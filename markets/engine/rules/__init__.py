@@ -78,7 +78,6 @@ def decide(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple
 
 def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[tuple[Event, ...], State]:
     """The events that `action` causes and the state after them. Raises `IllegalAction`."""
-    role = role_of(party)
     buyer = thread_of(state, party, action)
     if state.end_reason is not None:
         raise IllegalAction(_code_after_the_end(state, buyer, action))
@@ -87,38 +86,37 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         raise IllegalAction(RefusalCode.DEADLINE_PASSED)
     if action.talk:
         _check_talk(action.talk)
-    if isinstance(action, Leave):
+    if type(action) is Leave:
         return _leave(state, party)
-    thread = state.threads[buyer - 1]
+    role, thread = _SELLER if party == SELLER else _BUYER, state.threads[buyer - 1]
     if thread.status is not _OPEN:
         _check_status(thread)
-    if isinstance(action, (AcceptOffer, RejectOffer)) and offers.lost_to_another(state, thread, action.offer_id):
+    if (type(action) is AcceptOffer or type(action) is RejectOffer) and offers.lost_to_another(
+        state, thread, action.offer_id
+    ):
         raise IllegalAction(RefusalCode.SOLD_OUT)
-    out_of_turn = _turn_refusal(state, role, thread)
-    if out_of_turn is not None:
-        raise IllegalAction(out_of_turn)
-    match action:
-        case MakeOffer():
-            events: tuple[Event, ...] = offers.make(state, thread, role, action)
-        case Say():
-            if not action.talk.strip():
-                raise IllegalAction(RefusalCode.EMPTY_MESSAGE)
-            events = (MessageSent(by=role, buyer=buyer),)
-        case AcceptOffer():
-            events = offers.accept(state, thread, role, action)
-        case RejectOffer():
-            events = offers.reject(thread, role, action)
-        case Wait():
-            if not isinstance(state.scenario.mechanism, EventDriven):
-                raise IllegalAction(RefusalCode.WAIT_NOT_AVAILABLE)
-            events = event_driven.wait(thread, role, action, now_ms)
-        case SearchPrice():
-            if not isinstance(state.scenario.mechanism, EventDriven):
-                raise IllegalAction(RefusalCode.SEARCH_NOT_AVAILABLE)
-            events = event_driven.search(state.scenario, thread, role, action)
-        case _:
-            assert_never(action)
-    return _closing(state, events)
+    if thread.to_move is not role:
+        out_of_turn = _turn_refusal(state, role, thread)
+        if out_of_turn is not None:
+            raise IllegalAction(out_of_turn)
+    if type(action) is MakeOffer:
+        return _going_on(state, offers.make(state, thread, role, action))
+    if type(action) is Say:
+        if not action.talk.strip():
+            raise IllegalAction(RefusalCode.EMPTY_MESSAGE)
+        return _going_on(state, MessageSent(role, buyer))
+    if type(action) is RejectOffer:
+        return _going_on(state, offers.reject(thread, role, action))
+    if type(action) is AcceptOffer:
+        return _closing(state, offers.accept(state, thread, role, action))
+    if type(state.scenario.mechanism) is not EventDriven:
+        known = type(action) is Wait
+        raise IllegalAction(RefusalCode.WAIT_NOT_AVAILABLE if known else RefusalCode.SEARCH_NOT_AVAILABLE)
+    if type(action) is Wait:
+        return _going_on(state, event_driven.wait(thread, role, action, now_ms))
+    if type(action) is SearchPrice:
+        return _going_on(state, event_driven.search(state.scenario, thread, role, action))
+    assert_never(action)
 
 
 def _check_talk(talk: str) -> None:
@@ -183,15 +181,16 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
     """Who owes a message now: buyers with an answer due first, then the seller if it may write."""
     if state.end_reason is not None:
         return ()
-    mechanism = state.scenario.mechanism
-    if isinstance(mechanism, Alternating):
-        return _ONLY_BUYER if state.threads[0].to_move is _BUYER else _ONLY_SELLER
-    if isinstance(mechanism, EventDriven):
-        thread = state.threads[0]
-        return tuple(_party(role) for role in (_BUYER, _SELLER) if may_write(state, role, thread))
-    due = [buyer_party(t.buyer) for t in state.threads if t.to_move is _BUYER and t.status is _OPEN]
-    if any(may_write(state, _SELLER, thread) for thread in state.threads):
-        due.append(SELLER)
+    mechanism, threads = state.scenario.mechanism, state.threads
+    if type(mechanism) is Alternating:
+        return _ONLY_BUYER if threads[0].to_move is _BUYER else _ONLY_SELLER
+    if type(mechanism) is EventDriven:
+        return tuple([_party(role) for role in (_BUYER, _SELLER) if may_write(state, role, threads[0])])
+    due = [buyer_party(t.buyer) for t in threads if t.to_move is _BUYER and t.status is _OPEN]
+    for thread in threads:
+        if may_write(state, _SELLER, thread):
+            due.append(SELLER)
+            break
     return tuple(due)
 
 
@@ -223,19 +222,19 @@ def _party(role: Role) -> Party:
 
 def may_write(state: State, role: Role, thread: Thread) -> bool:
     """Whether `role` may send a message in `thread` now."""
-    if state.end_reason is not None or thread.status is not _OPEN:
+    if thread.status is not _OPEN or state.end_reason is not None:
         return False
-    return _turn_refusal(state, role, thread) is None
+    return thread.to_move is role or _turn_refusal(state, role, thread) is None
 
 
 def turns_left(state: State) -> int:
     """Messages the seller has left; event-driven of those it was told of, which bind nobody."""
     mechanism = state.scenario.mechanism
-    if isinstance(mechanism, Alternating):
+    if type(mechanism) is SellerTurns:
+        return mechanism.turns - state.turns_used
+    if type(mechanism) is Alternating:
         return mechanism.rounds - state.threads[0].seller_messages
-    if isinstance(mechanism, EventDriven):
-        return max(0, mechanism.rounds - state.threads[0].seller_messages)
-    return mechanism.turns - state.turns_used
+    return max(0, mechanism.rounds - state.threads[0].seller_messages)
 
 
 def position(state: State, party: Party) -> int:
@@ -292,23 +291,26 @@ def _check_status(thread: Thread) -> None:
 
 
 def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | None:
+    """Why `role` may not write; whoever owes the next message may under every mechanism and need not ask."""
     mechanism = state.scenario.mechanism
-    if isinstance(mechanism, Alternating):
-        return alternating.refusal(role, thread)
-    if isinstance(mechanism, SellerTurns):
+    if type(mechanism) is SellerTurns:
         return seller_turns.refusal(state, mechanism, role, thread)
-    if isinstance(mechanism, EventDriven):
+    if type(mechanism) is Alternating:
+        return alternating.refusal(role, thread)
+    if type(mechanism) is EventDriven:
         return event_driven.refusal(mechanism, role, thread)
     assert_never(mechanism)
 
 
 def _budget_used(state: State) -> bool:
     mechanism = state.scenario.mechanism
-    if isinstance(mechanism, Alternating):
+    if type(mechanism) is Alternating:
         return alternating.budget_used(mechanism, state.threads[0])
-    if isinstance(mechanism, EventDriven):
+    if type(mechanism) is SellerTurns:
+        return seller_turns.budget_used(state, mechanism)
+    if type(mechanism) is EventDriven:
         return event_driven.budget_used(state, mechanism)
-    return seller_turns.budget_used(state, mechanism)
+    assert_never(mechanism)
 
 
 def _leave(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
@@ -321,6 +323,14 @@ def _left(state: State, party: Party) -> PartyLeft:
     if buyer:
         _check_status(state.thread(buyer))
     return PartyLeft(by=role_of(party), buyer=buyer)
+
+
+def _going_on(state: State, event: Event) -> tuple[tuple[Event, ...], State]:
+    """`event`, which sells nothing and closes no conversation: only a budget can end the negotiation with it."""
+    after = evolve(state, event)
+    if not _budget_used(after):
+        return (event,), after
+    return _closing(state, (event,))
 
 
 def _closing(
@@ -349,7 +359,7 @@ def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
     else:
         return EndReason.DEAL if _all_served(state) else nobody_left
     if _budget_used(state):
-        return EndReason.EVENTS_USED if isinstance(state.scenario.mechanism, EventDriven) else EndReason.TURNS_USED
+        return EndReason.EVENTS_USED if type(state.scenario.mechanism) is EventDriven else EndReason.TURNS_USED
     return None
 
 

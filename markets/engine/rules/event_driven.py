@@ -12,7 +12,6 @@ they are hidden from the other side, and that a refused move wakes its sender.
 
 from markets.engine.protocol import (
     MAX_WAIT_MS,
-    Event,
     IllegalAction,
     PriceSearched,
     RefusalCode,
@@ -38,18 +37,18 @@ def budget_used(state: State, mechanism: EventDriven) -> bool:
     return state.events_used >= mechanism.events
 
 
-def wait(thread: Thread, role: Role, action: Wait, now_ms: int) -> tuple[Event, ...]:
+def wait(thread: Thread, role: Role, action: Wait, now_ms: int) -> Waited:
     """Let time pass: `for_ms` milliseconds from now, or as long as it takes with 0."""
     if not 0 <= action.for_ms <= MAX_WAIT_MS:
         raise IllegalAction(RefusalCode.WAIT_OUT_OF_RANGE)
-    return (Waited(role, thread.buyer, now_ms + action.for_ms if action.for_ms else None),)
+    return Waited(role, thread.buyer, now_ms + action.for_ms if action.for_ms else None)
 
 
-def search(scenario: Scenario, thread: Thread, role: Role, action: SearchPrice) -> tuple[Event, ...]:
+def search(scenario: Scenario, thread: Thread, role: Role, action: SearchPrice) -> PriceSearched:
     """Look up the public price range of a product."""
     if not 0 <= action.product < len(scenario.products):
         raise IllegalAction(RefusalCode.UNKNOWN_PRODUCT)
-    return (PriceSearched(role, thread.buyer, action.product),)
+    return PriceSearched(role, thread.buyer, action.product)
 
 
 def to_act(mechanism: EventDriven, thread: Thread, now_ms: int) -> tuple[Role, ...]:

@@ -23,17 +23,18 @@ from markets.engine.protocol import (
 from markets.engine.state import Offer, State, Thread, ThreadStatus
 
 
-def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> tuple[Event, ...]:
+def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> OfferMade:
     """Put a price on the table."""
-    if not 0 <= action.product < len(state.stock_left):
+    product, price_cents = action.product, action.price_cents
+    if not 0 <= product < len(state.stock_left):
         raise IllegalAction(RefusalCode.UNKNOWN_PRODUCT)
-    if state.stock_left[action.product] < 1:
+    if state.stock_left[product] < 1:
         raise IllegalAction(RefusalCode.SOLD_OUT)
-    if not is_valid_price(action.price_cents):
+    if not is_valid_price(price_cents):
         raise IllegalAction(RefusalCode.PRICE_OUT_OF_RANGE)
-    _check_reservation(state, thread, role, action.product, action.price_cents)
-    offer_id = len(thread.offers) + 1
-    return (OfferMade(role, thread.buyer, offer_id, action.product, action.price_cents),)
+    if state.scenario.regulated:
+        _check_reservation(state, thread, role, product, price_cents)
+    return OfferMade(role, thread.buyer, len(thread.offers) + 1, product, price_cents)
 
 
 def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tuple[Event, ...]:
@@ -54,10 +55,10 @@ def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tup
     return tuple(events)
 
 
-def reject(thread: Thread, role: Role, action: RejectOffer) -> tuple[Event, ...]:
+def reject(thread: Thread, role: Role, action: RejectOffer) -> OfferRejected:
     """Turn an offer down for good."""
     offer = _offer_of_the_other_side(thread, role, action.offer_id)
-    return (OfferRejected(role, thread.buyer, offer.offer_id),)
+    return OfferRejected(role, thread.buyer, offer.offer_id)
 
 
 def lost_to_another(state: State, thread: Thread, offer_id: int) -> bool:
@@ -87,8 +88,7 @@ def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> Offer
 
 def _check_reservation(state: State, thread: Thread, role: Role, product: int, price_cents: int) -> None:
     """A regulated seat cannot lose money."""
-    regulated = state.scenario.regulated
-    if not regulated or role not in regulated:
+    if role not in state.scenario.regulated:
         return
     own = state.scenario.reservation_value_cents(role=role, buyer=thread.buyer, product=product)
     if (price_cents > own) if role is Role.BUYER else (price_cents < own):
