@@ -572,6 +572,8 @@ class Composer:
     currency_suffix: str = ""
     price_example: str = ""
     """Placeholder such as "70.00"."""
+    clock: bool = False
+    """Whether the market has a clock: then waiting and looking up prices are moves of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)

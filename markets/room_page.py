@@ -508,7 +508,26 @@ def composer(view: SeatView, thread: SeenThread) -> presentation.Composer:
         ),
         currency_prefix=symbol,
         price_example=format_plain(_example_price_cents(observation, first)),
+        clock=isinstance(view.observation.mechanism, EventDriven),
     )
+
+
+def _searched_sentence(observation: Observation, product: int) -> str:
+    """What a look at prices found."""
+    found = observation.products[product].price_range
+    if found is None:
+        return _("You looked at prices; this market publishes none.")
+    amounts = {
+        "lowest": format_amount(found.lowest_list_price_cents, observation.currency),
+        "median": format_amount(found.median_list_price_cents, observation.currency),
+        "highest": format_amount(found.highest_list_price_cents, observation.currency),
+    }
+    return ngettext(
+        "You looked at prices: %(count)d product like this one lists at %(median)s.",
+        "You looked at prices: %(count)d products like this one list at %(lowest)s to %(highest)s, half of them up to "
+        "%(median)s.",
+        found.products,
+    ) % {"count": found.products, **amounts}
 
 
 def standing_offers(view: SeatView, thread: SeenThread) -> tuple[presentation.StandingOffer, ...]:
@@ -614,8 +633,10 @@ def event_item(view: SeatView, event: SeenEvent, *, thread: int) -> presentation
             else:
                 sentence = _("%(who)s did not answer in time.") % {"who": other}
             return _system("deadline", sentence, seq=event.seq, thread=thread)
-        case Waited() | PriceSearched():
-            sentence = _("You waited.") if isinstance(happened, Waited) else _("You looked at prices.")
+        case Waited():
+            return _system("refused", _("You waited."), seq=event.seq, thread=thread)
+        case PriceSearched():
+            sentence = _searched_sentence(observation, happened.product)
             return _system("refused", sentence, seq=event.seq, thread=thread)
         case MoveRefused():
             sentence = _("A move was refused and its turn is spent.")

@@ -25,6 +25,8 @@ from markets.engine.protocol import (
     MakeOffer,
     RejectOffer,
     Say,
+    SearchPrice,
+    Wait,
 )
 from markets.selectors import SeatView
 
@@ -67,11 +69,27 @@ class RejectOfferWire(_Frame, frozen=True, kw_only=True, tag="reject_offer"):
     talk: str = ""
 
 
+class WaitWire(_Frame, frozen=True, kw_only=True, tag="wait"):
+    """Let time pass, on the record; a market with a clock alone knows it."""
+
+    buyer: int = 0
+    for_ms: int = 0
+
+
+class SearchPriceWire(_Frame, frozen=True, kw_only=True, tag="search_price"):
+    """Look up what is public about prices like that of a product; a market with a clock alone knows it."""
+
+    buyer: int = 0
+    product: int = 0
+
+
 class LeaveWire(_Frame, frozen=True, kw_only=True, tag="leave"):
     """Walk away."""
 
 
-ActionWire: TypeAlias = SayWire | MakeOfferWire | AcceptOfferWire | RejectOfferWire | LeaveWire
+ActionWire: TypeAlias = (
+    SayWire | MakeOfferWire | AcceptOfferWire | RejectOfferWire | WaitWire | SearchPriceWire | LeaveWire
+)
 
 
 class Act(_Frame, frozen=True, kw_only=True, tag="act"):
@@ -159,6 +177,10 @@ def to_action(wire: ActionWire, *, currency: str) -> Action:
             return AcceptOffer(buyer=wire.buyer, offer_id=wire.offer_id, talk=clean(wire.talk))
         case RejectOfferWire():
             return RejectOffer(buyer=wire.buyer, offer_id=wire.offer_id, talk=clean(wire.talk))
+        case WaitWire():
+            return Wait(buyer=wire.buyer, for_ms=wire.for_ms)
+        case SearchPriceWire():
+            return SearchPrice(buyer=wire.buyer, product=wire.product)
         case LeaveWire():
             return Leave()
 

@@ -814,6 +814,16 @@
       event.preventDefault();
       submit(b);
     });
+    const apart = (action) => () => {
+      refusal(b, "");
+      if (!state.consent) return refusal(b, words.lockedConsent);
+      if (!state.awaiting.has(b)) return refusal(b, state.waiting ? words.lockedWaiting : words.lockedTurn);
+      act(b, action());
+    };
+    form.querySelector("[data-search-price]")?.addEventListener("click", apart(() => ({ type: "search_price", ...buyerField(b), product: product(b) })));
+    for (const button of form.querySelectorAll("[data-wait]")) {
+      button.addEventListener("click", apart(() => ({ type: "wait", ...buyerField(b), for_ms: Number(button.dataset.wait) })));
+    }
     part(b, "proposal-offer").addEventListener("click", () => {
       const { proposal } = asked.get(b);
       if (!proposal) return;

@@ -31,6 +31,23 @@ def test_a_buyer_writes_twice_in_a_row_to_an_agent_and_buys(player: Player) -> N
     assert times[0] >= 500
 
 
+def test_a_buyer_looks_up_prices_and_waits_and_keeps_what_is_half_written(player: Player) -> None:
+    player.sit_down("floor", seat="buyer")
+    expect(player.offers().first).to_contain_text("Seller offers")
+    talk = player.text("composer-talk")
+    talk.fill("I was thinking")
+    player.text("search-price").click()
+    expect(player.lines().last).to_contain_text("You looked at prices")
+    player.text("wait").click()
+    expect(player.lines().last).to_contain_text("You waited.")
+    expect(talk).to_have_value("I was thinking")
+    expect(player.status()).to_contain_text("47 moves left for both")
+    player.accept()
+    expect(player.result()).to_contain_text("You bought at")
+    kinds = [entry["event"]["type"] for entry in player.record()["events"]]
+    assert kinds[:3] == ["offer_made", "price_searched", "waited"]
+
+
 def test_a_seller_opens_and_an_agent_answers_without_being_asked_twice(player: Player) -> None:
     player.sit_down("floor", seat="seller", opponent="threshold")
     expect(player.status()).to_contain_text("Your move, whenever you like")

@@ -323,7 +323,7 @@ MALFORMED = {
     "identifier of another kind": '{"type": "act", "client_move_id": 5, "action": {"type": "leave"}}',
     "no action": '{"type": "act", "client_move_id": "m"}',
     "unknown action": '{"type": "act", "client_move_id": "m", "action": {"type": "steal"}}',
-    "an engine action": '{"type": "act", "client_move_id": "m", "action": {"type": "wait"}}',
+    "a wait of another kind": '{"type": "act", "client_move_id": "m", "action": {"type": "wait", "for_ms": 1.5}}',
     "a thought": '{"type": "act", "client_move_id": "m", "action": {"type": "leave", "thought": "x"}}',
     "a price in cents": '{"type": "act", "client_move_id": "m", "action": {"type": "make_offer", "price_cents": 1}}',
     "a price that is a number": '{"type": "act", "client_move_id": "m", "action": {"type": "make_offer", "price": 60}}',
@@ -339,6 +339,14 @@ MALFORMED = {
     "too long": json.dumps({"type": "read_price", "id": 1, "text": "x" * 70_000}),
     "twice the type": '{"type": "ping", "type": "act"}',
 }
+
+
+async def test_where_no_clock_runs_waits_and_looks_at_prices_are_refused_and_cost_nothing(two):
+    tab = await Tab.open(two, B1)
+    for action, code in (({"type": "wait"}, "wait_not_available"), ({"type": "search_price"}, "search_not_available")):
+        answer = await tab.ask({"type": "act", "client_move_id": action["type"], "action": action}, "refused", "ack")
+        assert (answer["type"], answer["code"]) == ("refused", code)
+    assert await stored_kinds(two) == []
 
 
 async def test_a_frame_that_cannot_be_read_is_answered_and_changes_nothing(two):
