@@ -7,7 +7,8 @@ deadline, the agent's default act is played and the log says so.
 
 An agent that asks a language model may take longer than a lease, so its lease is renewed while it
 thinks; the room shows that it writes; a model that does not answer gives the turn back, the room says
-so and it is asked again after a pause. Every call is kept (`model_log`).
+so and it is asked again after a pause. A narrator whose model does not answer plays on in a template's words, and
+the room says that too. Every call is kept (`model_log`).
 """
 
 import logging
@@ -27,7 +28,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from agents import calls, model_log, registry
-from agents.base import AgentSpec, NoAnswer, Unplayable, batch, default_act
+from agents.base import AgentSpec, Kind, NoAnswer, Unplayable, batch, default_act
 from agents.play import turn_for
 from agents.words import with_words
 from markets import event_log, services
@@ -116,6 +117,8 @@ def _asking_models(claim: Claim, spec: AgentSpec) -> Iterator[None]:
             yield
     finally:
         model_log.keep(claim.turn, spec, made)
+        if spec.kind is Kind.NARRATOR and any(call.reply is None for call in made):
+            services.show_waiting(room=claim.turn.room, party=claim.turn.party, plays_on=True)
 
 
 def _writing_sign(turn: AgentTurn) -> Callable[[str], None]:

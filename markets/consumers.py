@@ -133,7 +133,11 @@ class RoomConsumer(AsyncWebsocketConsumer):
             return
         if self.seat.role == "buyer" and event["buyer"] != _buyer_number(self.seat):
             return
-        sentence = _("Its language model does not answer just now. It is asked again, then a plain answer is played.")
+        sentence = (
+            _("Its language model does not answer just now. It plays on as before, in plain words of ours.")
+            if event.get("plays_on")
+            else _("Its language model does not answer just now. It is asked again, then a plain answer is played.")
+        )
         await self._send(wire.error("agent_waits", sentence))
 
     async def _tell_typing(self, frame: wire.Typing) -> None:

@@ -795,10 +795,12 @@ def show_writing(*, room: Room, party: Party) -> None:
         _send(group_of(room.public_id), {"type": "room.typing", "role": role_of(party).value, "buyer": thread})
 
 
-def show_waiting(*, room: Room, party: Party) -> None:
-    """Say that an agent cannot be asked just now, to the same; kept nowhere."""
+def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
+    """Say that an agent's language model cannot be asked just now, to the same; kept nowhere. An agent that
+    `plays_on` lacks only the model's words."""
     if (thread := _shown_in(room, party)) is not None:
-        _send(group_of(room.public_id), {"type": "room.waiting", "role": role_of(party).value, "buyer": thread})
+        sign = {"type": "room.waiting", "role": role_of(party).value, "buyer": thread, "plays_on": plays_on}
+        _send(group_of(room.public_id), sign)
 
 
 def _shown_in(room: Room, party: Party) -> int | None:

@@ -21,6 +21,10 @@ async def test_the_other_side_is_told_that_a_model_writes_and_that_it_is_asked_a
     error = await tab.until("error")
     assert error["code"] == "agent_waits"
     assert error["sentence"].endswith(".")
+    await database_sync_to_async(lambda: services.show_waiting(room=game.room, party=SELLER, plays_on=True))()
+    plays_on = await tab.until("error")
+    assert plays_on["code"] == "agent_waits"
+    assert plays_on["sentence"] != error["sentence"]
 
 
 async def test_one_buyers_silence_is_told_to_the_seller_and_to_no_other_buyer() -> None:

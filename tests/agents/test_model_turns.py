@@ -127,6 +127,23 @@ def test_the_room_shows_that_the_model_writes_and_says_when_it_cannot_be_reached
     assert "How about" not in repr(signs)  # That it writes, not what.
 
 
+def test_a_narrator_whose_model_is_down_plays_its_strategy_and_the_room_says_so(
+    signs: list[tuple[str, dict[str, Any]]],
+):
+    backends.seat(FakeBackend([BackendError("unreachable", "nobody there")]))
+    game = staged(bilateral(opener=Role.BUYER), agents={SELLER: "fake-narrator"})
+    plain = staged(bilateral(opener=Role.BUYER), agents={SELLER: "linear"})
+    for each in (game, plain):
+        each.act(B1, offer(4_000))
+        each.let_agents_play()
+    assert game.kinds == plain.kinds
+    said = [Utterance.objects.filter(room=each.room).order_by("-n")[0].talk for each in (game, plain)]
+    assert said[0]
+    waits = [message for _, message in signs if message["type"] == "room.waiting"]
+    assert [(message["role"], message["buyer"], message["plays_on"]) for message in waits] == [("seller", 1, True)]
+    assert AgentTurn.objects.get(room=game.room).state == TurnState.DONE
+
+
 def test_a_seller_with_several_buyers_shows_no_buyer_that_it_writes_to_another(signs: list[tuple[str, dict[str, Any]]]):
     backends.seat(FakeBackend([f"Target: Buyer 2\n{ASK}"]))
     game = staged(multi_buyer(), people=(B1,), agents={SELLER: MODEL})
