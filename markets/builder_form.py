@@ -39,6 +39,9 @@ LOOKED_UP = priors.HighestSpec | priors.RangeSpec | priors.LowestSpec | priors.L
 Side = Literal["values", "costs"]
 FORMS: Mapping[Side, tuple[str, ...]] = {"values": priors.VALUE_FORMS, "costs": priors.COST_FORMS}
 
+PERSONA_MARK = "+"
+"""Stands between an agent's slug and its way of talking."""
+
 
 class FormError(ValueError):
     """Fields that cannot be read: name of the field to a sentence about it."""
@@ -104,11 +107,24 @@ def blank(*, catalogue: str) -> Typed:
 def posted(data: QueryDict) -> Typed:
     """What was typed. Strange input is kept, at a length that a page can show again and without what no database
     holds."""
+    apart = ("buyer_agent", "buyer_persona", "seller_persona", "regulated")
+    words = {str(name): _storable(data[name], 2_000) for name in data if name not in apart}
+    if "seller_agent" in words:
+        words["seller_agent"] = _voiced(words["seller_agent"], _storable(data.get("seller_persona", ""), 40))
+    agents, personas = data.getlist("buyer_agent")[:MAX_BUYERS], data.getlist("buyer_persona")
     return Typed(
-        words={str(name): _storable(data[name], 2_000) for name in data if name not in ("buyer_agent", "regulated")},
-        buyers=tuple(_storable(slug, 100) for slug in data.getlist("buyer_agent")[:MAX_BUYERS]),
+        words=words,
+        buyers=tuple(
+            _voiced(_storable(slug, 100), _storable(personas[place], 40) if place < len(personas) else "")
+            for place, slug in enumerate(agents)
+        ),
         regulated=tuple(data.getlist("regulated")[:2]),
     )
+
+
+def _voiced(agent: str, persona: str) -> str:
+    """An agent with a way of talking, as slugs write it; a slug that has one already keeps it."""
+    return f"{agent}{PERSONA_MARK}{persona}" if persona and PERSONA_MARK not in agent else agent
 
 
 def _storable(word: object, most: int) -> str:

@@ -27,6 +27,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents import registry
 from agents.registry import UnknownAgent
+from agents.scripted.personas import Persona
 from markets import (
     builder,
     builder_form,
@@ -38,7 +39,7 @@ from markets import (
     supply_demand,
 )
 from markets.builder import BuilderError
-from markets.builder_form import FORMS, NUMBERS, FormError, Side, Typed
+from markets.builder_form import FORMS, NUMBERS, PERSONA_MARK, FormError, Side, Typed
 from markets.engine import metrics, splits
 from markets.engine.money import CURRENCIES, format_amount
 from markets.engine.priors import SpecError
@@ -100,6 +101,9 @@ class BuyerSeat:
 
     name: str
     choices: tuple[Choice, ...]
+    voice_name: str
+    voices: tuple[Choice, ...]
+    """Ways of talking."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,7 @@ class FormPage:
     values: SpecFields
     costs: SpecFields
     sellers: tuple[Choice, ...]
+    seller_voices: tuple[Choice, ...]
     buyers: tuple[BuyerSeat, ...]
     regulated: tuple[Choice, ...]
     preview: Preview
@@ -612,6 +617,7 @@ def _form_page(
         values=_spec_fields(typed, "values", errors),
         costs=_spec_fields(typed, "costs", errors),
         sellers=_agents(typed["seller_agent"], role=Role.SELLER, family=family),
+        seller_voices=_voices(typed["seller_agent"]),
         buyers=_buyer_seats(typed, family),
         regulated=tuple(
             Choice(value=role.value, label=room_page.role_text(role), selected=role.value in typed.regulated)
@@ -662,10 +668,25 @@ def _prices() -> list[tuple[str, str]]:
 def _agents(chosen: str, *, role: Role, family: str) -> tuple[Choice, ...]:
     known = family if family in set(Family) else Family.BILATERAL.value
     pairs = [(spec.slug, spec.title) for spec in seating.opponents(role=role, family=Family(known))]
+    chosen = chosen.partition(PERSONA_MARK)[0]
     if chosen and chosen not in dict(pairs):
         with suppress(UnknownAgent):  # One that cannot sit here, or talks in its own way: the preview says which.
             pairs.append((chosen, registry.get(chosen).title))
     return _choices(pairs, chosen or "linear")
+
+
+def _voices(chosen: str) -> tuple[Choice, ...]:
+    """The ways of talking, with the one that a slug names."""
+    words = {
+        Persona.BEGGING: _("begs"),
+        Persona.INSULTING: _("insults"),
+        Persona.UNYIELDING: _("says it will not move"),
+        Persona.CHATTY: _("chats"),
+        Persona.TERSE: _("is brief"),
+        Persona.INJECTING: _("gives orders to its reader"),
+    }
+    pairs = [("", _("its own way")), *((each.value, word) for each, word in words.items())]
+    return _choices(pairs, chosen.partition(PERSONA_MARK)[2])
 
 
 def _buyer_seats(typed: Typed, family: str) -> tuple[BuyerSeat, ...]:
@@ -676,6 +697,10 @@ def _buyer_seats(typed: Typed, family: str) -> tuple[BuyerSeat, ...]:
         BuyerSeat(
             name=_("Buyer %(letter)s") % {"letter": room_page.letter(buyer + 1)} if count > 1 else _("Buyer"),
             choices=_agents(agents[buyer % len(agents)], role=Role.BUYER, family=family),
+            voice_name=_("How buyer %(letter)s talks") % {"letter": room_page.letter(buyer + 1)}
+            if count > 1
+            else _("How the buyer talks"),
+            voices=_voices(agents[buyer % len(agents)]),
         )
         for buyer in range(min(max(count, 1), MAX_BUYERS))
     )
