@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from markets import selectors
+from markets import corpora, selectors
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 from markets.export import ExportError
@@ -35,6 +35,7 @@ from negotiation_site.exports import jobs, tasks
 from negotiation_site.exports.asked import Asked
 from negotiation_site.exports.models import Export, ExportStatus
 from negotiation_site.leaderboard.words import count
+from negotiation_site.studies.models import Study
 
 SHOWN = 100
 PIECE = 1 << 18
@@ -229,10 +230,12 @@ def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
         ("consent", _("Scope of consent"), asking.SCOPES),
         ("market", _("Market"), ("", *slugs)),
         ("family", _("Family"), ("", *(family.value for family in Family))),
+        ("study", _("Study"), ("", *Study.objects.order_by("slug").values_list("slug", flat=True))),
         ("outcome", _("Outcome"), ("", *asking.OUTCOMES)),
         ("role", _("With a seat of this side"), ("", *roles)),
         ("kind", _("Who sat there"), ("", *asking.KINDS)),
-        ("perspective", _("Whose moves are learned"), ("", *roles)),
+        ("perspective", _("Whose moves are learned"), ("", *asking.PERSPECTIVES)),
+        ("corpus", _("Imported corpus instead of games"), ("", *(holding.name for holding in corpora.holdings()))),
         ("protocol", _("Protocol"), asking.PROTOCOLS),
         ("thoughts", _("Thoughts of agents"), tuple(way.value for way in asking.Thoughts)),
         ("rows", _("A row of sft is one"), ("turn", "episode")),

@@ -816,6 +816,8 @@ def _finish(chosen: Chosen, form: Format, draft: Path, found: Preview) -> None:
         "schema_version": SCHEMA_VERSION,
         "format": form.value,
         "chosen": msgspec.to_builtins(chosen),
+        "protocol": "four_part" if chosen.kind is Kind.CORPUS else chosen.protocol,
+        "episodes": found.conversations,
         "licence": found.licence,
         **{name: getattr(found, name) for name in FACTS},
         "rows_by_split": dict(found.rows_by_split),

@@ -16,11 +16,14 @@ from django.utils.dateparse import parse_date, parse_datetime
 from agents import registry
 from agents.base import Kind
 from agents.registry import UnknownAgent
-from markets import selectors
+from markets import corpora, selectors
 from markets.engine.protocol import EndReason, Role
 from markets.engine.scenarios import Family
 from markets.export import ExportError
+from markets.importers.transcripts import CorpusError, records
 from markets.models import Episode, EpisodeSeat, EpisodeSource, SeatKind
+from negotiation_site.studies.models import Mode, Study, StudyRound
+from training import corpus_rows
 
 RAW = ("jsonl", "parquet", "csv")
 TRAINING = ("sft", "prompt-completion", "preference", "rl")
@@ -36,6 +39,9 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 """What sat on a seat; a person is no agent of any kind."""
 OUTCOMES = ("deal", "no-deal", *(reason.value for reason in EndReason if reason is not EndReason.DEAL))
 PROTOCOLS = ("auto", "four_part", "tools")
+ROLES = tuple(role.value for role in Role)
+PERSPECTIVES = (*ROLES, "party-1", "party-2")
+"""Whose moves are learned; the parties are those of corpora without a seller."""
 
 
 class Thoughts(StrEnum):
@@ -59,6 +65,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_share: float | None = None
     since: str = ""
     study: str = ""
+    """Slug of a study: its rounds that count, without practice, pilots and previews."""
     source: str = ""
     perspective: str = ""
     """Whose moves are learned; the role asked for, else the seller's."""
@@ -67,6 +74,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thoughts: str = Thoughts.WITHOUT
     rows: str = "turn"
     keep_text_as_is: bool = False
+    corpus: str = ""
+    """Name of an imported corpus that rows are made of, instead of episodes."""
 
     @property
     def is_training(self) -> bool:
@@ -85,8 +94,8 @@ def check(asked: Asked) -> None:
         ("format", asked.format, FORMATS),
         ("consent", asked.consent, SCOPES),
         ("family", asked.family, ("", *(family.value for family in Family))),
-        ("role", asked.role, ("", *(role.value for role in Role))),
-        ("perspective", asked.perspective, ("", *(role.value for role in Role))),
+        ("role", asked.role, ("", *ROLES)),
+        ("perspective", asked.perspective, ("", *PERSPECTIVES) if asked.corpus else ("", *ROLES)),
         ("kind", asked.kind, ("", *KINDS)),
         ("outcome", asked.outcome, ("", *OUTCOMES)),
         ("source", asked.source, ("", *EpisodeSource.values)),
@@ -99,17 +108,49 @@ def check(asked: Asked) -> None:
             raise ExportError(f"There is no {what} {value!r}; choose from {', '.join(filter(None, known))}.")
     if asked.market and selectors.market_on_record(asked.market) is None:
         raise ExportError(f"There is no market {asked.market!r}.")
+    if asked.corpus:
+        _check_corpus(asked)
     if asked.min_share is not None and not -1e9 < asked.min_share < 1e9:
         raise ExportError(f"The least share must be a number, not {asked.min_share}.")
     if asked.since:
         since(asked.since)
-    if asked.study:
-        raise ExportError(f"There is no study {asked.study!r}; none has been held on this server.")
+    if asked.study and ("\0" in asked.study or not Study.objects.filter(slug=asked.study).exists()):
+        known = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)[:20])
+        raise ExportError(f"There is no study {asked.study!r}; there is: {known or 'none yet'}.")
     if asked.agent and not EpisodeSeat.objects.filter(agent_slug=asked.agent).exists():
         try:
             registry.get(asked.agent)
         except UnknownAgent as error:
             raise ExportError(str(error)) from error
+
+
+NOT_OF_CORPORA = ("market", "family", "agent", "kind", "outcome", "since", "study", "source")
+"""Filters of episodes that say nothing of an imported dialogue."""
+
+
+def _check_corpus(asked: Asked) -> None:
+    if asked.format not in ("sft", "prompt-completion", "preference"):
+        raise ExportError(
+            f"A corpus is exported as sft, prompt-completion or preference, not {asked.format}; export_transcripts "
+            "writes it as it was imported."
+        )
+    if named := [name.replace("_", "-") for name in NOT_OF_CORPORA if getattr(asked, name)]:
+        raise ExportError(f"An imported dialogue has no {named[0]}; leave --{named[0]} out with --corpus.")
+    if asked.protocol == "tools":
+        raise ExportError("Dialogues of a corpus are written in the protocol four_part alone.")
+    try:
+        corpora.corpus(asked.corpus)
+    except CorpusError as error:
+        raise ExportError(str(error)) from error
+
+
+def side_of_corpus(asked: Asked) -> str:
+    """Whose moves of a corpus are learned; where it has no seller and no buyer, the first party's unless one is named."""
+    if asked.perspective or asked.role:
+        return asked.perspective or asked.role
+    first = corpora.corpus(asked.corpus).dialogues.order_by("id").first()
+    sides = () if first is None else corpus_rows.perspectives(records.decode(first.record))
+    return "seller" if "seller" in sides or not sides else sides[0]
 
 
 def since(text: str) -> datetime:
@@ -135,6 +176,11 @@ def matching(asked: Asked) -> QuerySet[Episode]:
     return _filtered(Episode.objects.all(), asked)
 
 
+def count(asked: Asked) -> int:
+    """How many there would be, whatever people consented to."""
+    return corpora.corpus(asked.corpus).dialogues.count() if asked.corpus else matching(asked).count()
+
+
 def _filtered(episodes: QuerySet[Episode], asked: Asked) -> QuerySet[Episode]:
     if asked.market:
         episodes = episodes.filter(market__slug=asked.market)
@@ -143,6 +189,9 @@ def _filtered(episodes: QuerySet[Episode], asked: Asked) -> QuerySet[Episode]:
             episodes = episodes.filter(**{column: value})
     if asked.since:
         episodes = episodes.filter(created_at__gte=since(asked.since))
+    if asked.study:
+        rounds = StudyRound.objects.filter(room=OuterRef("room"), participation__study__slug=asked.study)
+        episodes = episodes.filter(Exists(rounds.filter(number__gt=0, participation__mode=Mode.LIVE)))
     if asked.outcome == "deal":
         episodes = episodes.filter(deals__gt=0)
     elif asked.outcome == "no-deal":

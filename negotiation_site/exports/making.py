@@ -22,7 +22,7 @@ import msgspec
 from django.conf import settings
 from django.db.models import Max
 
-from markets import export
+from markets import corpora, export
 from markets.export import ExportError
 from markets.export_files import (
     LONG_ROW_GROUP,
@@ -85,6 +85,8 @@ class _Counts:
 def make(asked: Asked, out: Path, *, progress: Progress = lambda done, total: None) -> Made:
     """Write the export into `out`. Raises `ExportError` with a sentence."""
     asking.check(asked)
+    if asked.corpus:
+        return _of_corpus(asked, out, progress)
     with whole_folder(out) as draft:
         plan = _plan(asked)
         protocol = asked.protocol
@@ -101,6 +103,27 @@ def make(asked: Asked, out: Path, *, progress: Progress = lambda done, total: No
         manifest = _finish(asked, draft, plan, writer, protocol)
     files = [out / path for path in manifest["files"]]
     return Made(out, manifest, files)
+
+
+def _of_corpus(asked: Asked, out: Path, progress: Progress) -> Made:
+    """Rows of an imported corpus in place of episodes."""
+    total = corpora.corpus(asked.corpus).dialogues.count()
+    chosen = datasets.Chosen(
+        kind=datasets.Kind.CORPUS,
+        name=asked.corpus,
+        perspective=asking.side_of_corpus(asked),
+        unit=Unit(asked.rows),
+        min_share=asked.min_share,
+        most=max(1, min(total, datasets.MOST)),
+        keep_text_as_is=asked.keep_text_as_is,
+    )
+    progress(0, total)
+    try:
+        written = datasets.write(chosen, out, form=Format(asked.format), progress=lambda done: progress(done, total))
+    except datasets.DataError as error:
+        raise ExportError(str(error)) from error
+    manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+    return Made(out, manifest, list(written.files))
 
 
 def _plan(asked: Asked) -> _Plan:

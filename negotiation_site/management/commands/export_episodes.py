@@ -32,7 +32,10 @@ class Command(ContractCommand):
         parser.add_argument("--since", default="", help="ended on this day or later, such as 2026-11-30")
         parser.add_argument("--study", default="", help="played in this study")
         parser.add_argument("--source", default="", choices=EpisodeSource.values)
-        parser.add_argument("--perspective", default="", choices=ROLES, help="whose moves are learned (--role, seller)")
+        parser.add_argument(
+            "--perspective", default="", choices=asking.PERSPECTIVES, help="whose moves are learned (--role, seller)"
+        )
+        parser.add_argument("--corpus", default="", help="rows of an imported corpus instead of episodes")
         parser.add_argument("--protocol", default="auto", choices=asking.PROTOCOLS, help="how moves are written")
         parser.add_argument("--thoughts", default="without", choices=[way.value for way in asking.Thoughts])
         parser.add_argument("--rows", default="turn", choices=("turn", "episode"), help="what a row of sft is")
@@ -54,7 +57,7 @@ class Command(ContractCommand):
             "format": asked.format,
             "consent": asked.consent,
             "episodes": manifest["episodes"],
-            "left_out": asking.matching(asked).count() - manifest["episodes"],
+            "left_out": asking.count(asked) - manifest["episodes"],
             "rows": manifest["rows"],
             "out": str(made.folder),
             "files": [str(path) for path in made.files],

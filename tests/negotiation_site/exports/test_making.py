@@ -9,14 +9,16 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
-from markets import export_files
+from markets import corpora, export_files
 from markets.engine.protocol import SELLER
 from markets.export import ExportError
 from markets.models import Episode, EpisodeText
 from negotiation_site.exports import making
 from negotiation_site.exports.asked import FORMATS, Asked
-from tests.markets import rooms
+from negotiation_site.studies.models import Mode, Participation, Study, StudyRound, StudyVersion
+from tests.markets import dialogues, rooms
 from tests.markets.engine.factories import B1, LEAVE, accept, bilateral, offer
 from tests.markets.rooms import staged
 from tests.negotiation_site.leaderboard.records import stored
@@ -181,6 +183,41 @@ def test_outcome_and_least_share_choose_episodes(games, tmp_path):
     assert made(tmp_path / "none", "jsonl", outcome="no-deal").manifest["episodes"] == 80 - deals
     made(tmp_path / "much", "sft", role="seller", min_share=0.6)
     assert {row["surplus_share"] >= 0.6 for row in rows(tmp_path / "much")} == {True}
+
+
+def test_a_study_is_its_rounds_that_count(tmp_path):
+    when = timezone.now()
+    study = Study.objects.create(slug="fair")
+    version = StudyVersion.objects.create(study=study, number=1, title="Fair", design="{}", sha256="")
+    for mode, number in ((Mode.LIVE, 0), (Mode.LIVE, 1), (Mode.PILOT, 1)):
+        game = staged(bilateral(), people=(B1,))
+        game.act(B1, LEAVE)
+        someone = Participation.objects.create(
+            study=study, version=version, mode=mode, entered_at=when, state_at=when, last_seen_at=when
+        )
+        StudyRound.objects.create(participation=someone, number=number, room=game.room, party=B1, opened_at=when)
+    a_sale()
+    assert made(tmp_path / "all", "jsonl").manifest["episodes"] == 4
+    assert made(tmp_path / "fair", "jsonl", study="fair").manifest["episodes"] == 1
+    with pytest.raises(ExportError, match="There is no study 'foul'; there is: fair"):
+        made(tmp_path / "none", "jsonl", study="foul")
+
+
+def test_an_imported_corpus_is_exported_as_rows_to_learn_from(tmp_path):
+    (tmp_path / "lamps.json").write_text(json.dumps([dialogues.bargain(key=f"C_{k}") for k in range(3)]))
+    corpora.store(name="lamps", format="craigslist-bargain", path=tmp_path / "lamps.json")
+    manifest = made(tmp_path / "out", "sft", corpus="lamps", perspective="buyer").manifest
+    assert (manifest["episodes"], manifest["rows"]) == (3, 6)
+    assert {row["market"] for row in rows(tmp_path / "out")} == {"lamps"}
+    for how, sentence in (
+        ({"form": "jsonl"}, "export_transcripts writes it"),
+        ({"form": "sft", "market": "bench"}, "no market"),
+        ({"form": "sft", "perspective": "party-1"}, "party-1"),
+    ):
+        rooms.market("bilateral", slug="bench")
+        with pytest.raises(ExportError, match=sentence):
+            made(tmp_path / "not", how.pop("form"), corpus="lamps", **how)
+        assert not (tmp_path / "not").exists()
 
 
 @pytest.mark.parametrize("perspective", ["seller", "buyer"])
