@@ -77,7 +77,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.PROBE,
         _any(
-            r"\b(lowest|highest|best|absolute|minimum|maximum|bottom|rock bottom)\b.{0,20}\b(price|offer|you|u)\b",
+            r"\bbest (price|offer|deal|you (can|could|would|will do))\b|\b(lowest|highest|absolute|minimum|maximum|bottom|rock bottom)\b.{0,16}\b(price|offer|amount|you('d|'ll| can| could| would| will| are)|u)\b(?!.{0,12}\bI (can|could)\b)",
             r"\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b",
             r"\bhow (low|high|far|flexible|negotiable)\b|\bhow much (lower|higher|room|less)\b",
             r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
@@ -99,7 +99,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
             r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|look|find)\b",
             r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
-            r"\b(other|another|more) (buyers?|offers?|parties|interested)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
+            r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|\bhave a (good|nice|great) (day|one|evening)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
         ),
     ),
     (
@@ -129,7 +129,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.DELIVERY,
         _any(
             r"\bpick(ed|ing)?[ -](.{1,20} )?up\b|\bpickup\b|\bdeliver\w*|\bship(ping|ped|s)?\b|\bcollect\b|\bbring it\b"
-            r"|\bmeet (up|you at|somewhere|at)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive\b"
+            r"|\bmeet (up|you at|somewhere|at)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive (over|down|up|there|out|to (you|your|get|pick))\b"
             r"|\bwhen (can|could|would|are)\b|\bcome (by|over|get|and get)\b|\btransport\b|\bhaul\b"
         ),
     ),
@@ -159,7 +159,7 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HESITATION,
         _any(
-            r"\bthink (about|it over|on it)\b|\bnot sure\b|\bmaybe\b|\bconsider\b|\bhmm+\b|\bperhaps\b|\bsleep on it\b|\bi'?ll see\b(?! you)"
+            r"\bthink (about|it over|on it)\b|\bnot sure\b|^\W*maybe(\W+\w+){0,4}\W*$|\b(i'?ll|i will|let me|have to|need to|must) consider\b|^\W*hmm+\W*$|\bperhaps later\b|\bsleep on it\b|\bi'?ll see\b(?! you)"
         ),
     ),
     (
@@ -180,14 +180,16 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (Remark.GREETING, _any(r"^\W*(hi|hello|hey|hiya|howdy|good (morning|afternoon|evening|day)|greetings|yo|sup)\b")),
 )
 
-_REASON = _any(r"\bwhy\b|\bwhat('s| is| was)? the reason\b|\bhow come\b|\breason (for|you|you're|why)\b")
+_REASON = _any(
+    r"\bwhy\b(?!,? (don'?t|not|yes|no|sure|of course|thank))|\bwhat('s| is| was)? the reason\b|\bhow come\b|\breason (for|you|you're|why)\b"
+)
 _BARTER = _any(
     r"\b(trades?|swap|barter|exchange|instal?lments?|payment plan|pay(ment|ments|ing)? (later|monthly|weekly|in (goods|parts|two))|down ?payment|in goods|goods)\b"
 )
 _ASKS_PRICE = _any(
-    r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|any) (price|number|offer|amount) in mind\b",
+    r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
     r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|are you asking|do you want)\b",
-    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat price\b|\bgive me (an|your) offer\b",
+    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bgive me (an|your) offer\b",
 )
 _ROOM = _any(
     r"\b(negotiable|flexible|obo)\b|\b(willing|open|happy|able|ready) to (negotiat\w+|work with|hear|discuss|offers?|talk)\b|\bopen to (offers|negotiation)\b"
@@ -218,7 +220,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.COMPLAINT,
         _any(
             r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b|\bnegotia\w+",
-            r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\blower (the|your|it)\b|\btake less\b",
+            r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\b(bring|drop|cut|knock|lower|take) (it |some(thing)? |the |that |your |down )*(down|price|off)\b|\blower (the|your|it)\b|\btake less\b",
             r"\b(bit|little|too|very|pretty|kind of|kinda|somewhat|quite|so|seems?|sounds?|really) (high|steep|pricey|more|much)\b(?! (condition|quality|nice|good|about|info\w*|details))",
             r"\b(above|over|beyond|outside|exceeds?|out of) (of )?(my|our|the) (budget|price|range|means|limit)\b|\bhigher than\b|\bmore than (we|what)\b",
             r"\bholding me back\b|\b(can'?t|cannot|can not|could(n'?t| not)) (pay|afford|do|spend|go) (that|this|so|quite|it)\b|\bhigh for\b|\bcome down\b|\bhigh priced?\b",
@@ -238,33 +240,38 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.HOLDING,
         _any(
             r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
-            r"|\bnot (go|going) lower\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
+            r"|\b(not|never|can'?t|cannot|won'?t|can not) (go|going|do|sell|come|take)( it| them)?( for)? (any )?(that low|low|lower|less|below|under|down|beneath)\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
         ),
     ),
     (
         Remark.INTEREST,
         _any(
             r"\bare you (still )?interested\b|\b(any|have|what) questions\b|\bwhat (can|may) i (tell|do|help)\b|\b(can|may) i (help|answer|tell)\b",
-            r"\byou (want|looking|ready|trying|wanted|needed|like to) (to )?(buy|purchase|rent|get|take|see|it|this)\b|\byou('re| are) interested\b|\b(would|do) you (like|want|need)\b|\b(like|want|need) to know\b|\bmake (me )?an? offer\b|\bsubmit (your|an) offer\b|\binterested in\b",
+            r"\byou (want|looking|ready|trying|wanted|needed|like to) (to |for |at )?(buy|purchase|rent|get|take|see|it|this|an?|the)\b|\byou('re| are) interested\b|\b(would|do) you (like|want|need)\b|\b(like|want|need) to know\b|\bmake (me )?an? offer\b|\bsubmit (your|an) offer\b|\binterested in\b",
         ),
     ),
     (
         Remark.COMPLAINT,
         _any(
             r"\btoo (low|little|cheap|far)\b|\b(bit|little|really|so|pretty|very|kind of|quite|way) low\b|\btak(e|ing) a loss\b|\blose money\b|\bno can do\b|\bgoing for\b|\bfair price\b|\breasonable price\b|\bnot enough\b|\blow[- ]?ball\w*\b|\bworth (more|it|every|a lot)\b|\bneed (more|at least)\b"
-            r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come|bit|little) (higher|up|more)\b|\bmore (than|like|for)\b|\bless than\b"
+            r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come) (higher|up)\b|\b(bit|little) (higher|more (than|for|money|like|on))\b|\b(need|want|get) more\b|\bmore like\b"
         ),
     ),
     (
         Remark.CONCESSION,
         _any(
-            r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\bfor you\b|\bi could do\b|\blower\b|\bdiscount\b|\bsplit (the|it)\b"
+            r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\b(price|deal) for you\b|\bfor you,? \W?\d|\bthrow in\b|\bi could do\b|\blower\b|\bdiscount\b|\bsplit (the|it)\b"
             r"|\bhalfway\b|\bcompromise\b|\bmake it\b|\bi want this to work\b|\bhow does that sound\b"
         ),
     ),
 )
 
 
+_DOES_NOT_DO = _any(
+    r"\b(will not|won'?t|wouldn'?t|does not|doesn'?t|not going to|can'?t) (really )?work\b(?! (with|on))"
+)
+_TAKES_IT = _any(r"\b(deal|agreed|take it|accept)\b")
+_THANKS = _any(r"\b(thanks?|thx)\b")
 _AVAILABLE = _any(
     r"\b(is|are|still)\b[^.?!]{0,40}\b(available|for sale|taken|gone|sold)\b",
     r"\bstill (have|selling|there|got|available)\b",
@@ -273,7 +280,7 @@ _AGREES_TO_IT = _any(
     r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
 )
 _WOULD_THAT_DO = _any(
-    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b|\baccept\b|\bdo we have a deal\b|\bdeal\?"
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b|\baccept\b|\btake (that|it for|this)\b|\bdo we have a deal\b|\bdeal\?"
 )
 
 _IN_A_WORD = (
@@ -300,18 +307,20 @@ _ASKS = re.compile(
     r"|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
     re.IGNORECASE,
 )
-_NO_QUESTION = re.compile(r"^\W*what a\b|^\W*how (nice|kind|lovely)\b", re.IGNORECASE)
+_NO_QUESTION = re.compile(
+    r"^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b", re.IGNORECASE
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 _TOPICS = (
     "accessories accident address amenities appliances apps arms assembly attachments balcony basket bathrooms? batter(?:y|ies) "
-    "bedrooms? bell box brakes brand bulbs? cables? carpet carrier case chairs? charger closets? commute condition cords? "
-    "covers? cracks? cushions? damage defects? deposit description dimensions display doors? drawers? engine equipment fabric "
-    "features? finish flaws? floors? foam frame garage garden gears grips? handles? handlebars heater heating height history "
-    "hood horsepower inches inspection instructions interior issues keys? kitchen lamp laundry lease leather legs length lens "
-    "lights? lock lot manual material mattress measurements memory mileage miles model motor neighbou?rhood noise packaging paint "
-    "parking parts pedals photos? pictures? pieces plug pool porch problems? quality receipt remote repairs? rust screen seats? "
-    "service shape shelves smell smoke sound space speakers? speed storage suspension tags? tank tears title tools trim "
+    "bedrooms? bell box brakes brand(?!.new) bulbs? cables? carpet carrier (?<!that.)(?<!any.)case chairs? charger closets? commute condition cords? "
+    "covers? cushions? deposit description dimensions display doors? drawers? engine equipment fabric "
+    "features? finish floors? foam frame garage garden gears grips? handles? handlebars heater heating height history "
+    "hood horsepower inches inspection instructions interior keys? kitchen lamp laundry lease leather legs length lens "
+    "lights? lock manual material mattress measurements memory mileage miles model motor neighbou?rhood noise packaging paint "
+    "parking parts pedals photos? pictures? pieces plug pool porch quality remote repairs? screen seats? "
+    "service shelves smell smoke space speakers? speed storage suspension tags? tank title tools trim "
     "transmission trunk tubes upholstery utilities view views warranty washer wheels? width wifi windows? wires? wood yard"
 )
 _TOPIC = re.compile(rf"\b({'|'.join(_TOPICS.split())})\b", re.IGNORECASE)
@@ -338,13 +347,10 @@ _MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         ("pets", r"\b(dogs?|cats?|pets?)\b"),
         ("tyres", r"\bt[iy]res?\b"),
-        ("scratches", r"\bscratch\w*\b"),
-        ("stains", r"\bstain\w*\b"),
-        ("dents", r"\bdent(s|ed)?\b"),
-        ("damage", r"\b(damaged?|broken)\b"),
         (
             "condition",
-            r"\b(worn|wear|working|functional|functions?|(does|do|still|it|they) works?|how many times|used)\b",
+            r"\b(scratch\w*|stain\w*|dent(s|ed)?|dings?|damaged?|broken|crack(s|ed)?|rust\w*|tears?|flaws?|defects?|worn|wear|shape"
+            r"|working|functional|functions?|(does|do|still|it|they) works?|how many times|used)\b",
         ),
     )
 )
@@ -404,12 +410,13 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
     moving = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
     if found := _first(((Remark.REASON, _REASON), (Remark.BARTER, _BARTER)), asked):
         return found
+    if _ASKS_PRICE.search(asked):
+        return Remark.ASKS_PRICE
     if _priced(asked, currency):
         return Remark.OFFER
     common = tuple(pair for pair in _COMMON[_BEFORE_PRICES:] if pair[0] not in (Remark.HARDSHIP, Remark.FAMILY))
     first = interest if role is Role.BUYER else ((Remark.INTEREST, _AVAILABLE),)
     order = (
-        (Remark.ASKS_PRICE, _ASKS_PRICE),
         *first,
         *common,
         *moving,
@@ -432,8 +439,10 @@ def _statement(heard: str, *, role: Role, currency: str, asking: bool) -> Remark
     moves = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
     if role is Role.SELLER:  # Somebody who pleads says more than that the price is high.
         moves = (*(pair for pair in _COMMON if pair[0] is Remark.HARDSHIP), *moves)
-    if found := _first(moves, heard):
+    if found := _first(((Remark.REFUSAL, _DOES_NOT_DO), *moves), heard):
         return found
+    if words <= LONGEST_WORD_OF_ASSENT and _THANKS.search(heard) and not _TAKES_IT.search(heard):
+        return Remark.THANKS
     if priced and words <= LONGEST_BARE_PRICE and not asking:
         return Remark.OFFER
     interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
