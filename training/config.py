@@ -32,6 +32,10 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Value spec in money."""
     opponents: tuple[str, ...] = ("threshold",)
     """Slugs of the agents opposite, drawn for each seat."""
+    weights: tuple[float, ...] = ()
+    """Chances of the opponents, in their order and of any sum; equal when empty."""
+    model_calls: int = 0
+    """Answers that opponents may ask of language models in all; what is in the run's cache is not counted."""
     reward: str = "seller_profit"
     """Name in `markets.engine.rewards`."""
 
@@ -133,6 +137,12 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     threads: int = 1
     """Torch threads; more than the idle cores makes a run slower."""
     game: Game
+    base: str = ""
+    """Folder of a model to start from; empty: built from nothing by `model`."""
+    data: str = ""
+    """Hash of the dialogues to imitate, which lie in the run's folder; empty: the demonstrators of `sft` are played."""
+    device: str = "auto"
+    """`cpu`, `cuda:0`, … or `auto`: a graphics processor where one is found."""
     model: Model = Model()
     exploits: Exploits = Exploits()
     sft: Sft = Sft()
@@ -142,8 +152,18 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def sha256(self) -> str:
-        """Hash of everything above."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """Hash of everything above; what came later and is left at its default changes no hash."""
+        told: dict[str, Any] = msgspec.to_builtins(self)
+        for part, came_later in ((told, _LATER_RUN), (told["game"], _LATER_GAME)):
+            for name, default in came_later.items():
+                if part[name] == default:
+                    del part[name]
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+
+_LATER_RUN: dict[str, Any] = {"base": "", "data": "", "device": "auto"}
+_LATER_GAME: dict[str, Any] = {"weights": (), "model_calls": 0}
+"""Keys that older runs' files do not have, with what they stand for there."""
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
@@ -162,6 +182,10 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
 def refuse_held_out(game: Game) -> None:
     """Raise `splits.HeldOut` with a sentence unless the opponents and the values may be trained on."""
     registry.refuse_held_out(game.opponents)
+    if game.weights and (len(game.weights) != len(game.opponents) or min(game.weights) <= 0):
+        raise ConfigError(
+            f"Weights are positive, one for each opponent: {len(game.opponents)} opponents, weights {game.weights}."
+        )
     splits.refuse_held_out(values=priors.parse_value_spec(game.values))
 
 

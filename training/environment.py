@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agents import registry
+from agents.base import AgentSpec
 from agents.learned import dialogue
 from agents.learned.dialogue import Message
 from agents.play import Seat, seat, turn_for
@@ -56,8 +57,13 @@ def draw_table(game: Game, seed: int) -> Table:
     cost = rng.choice(game.costs)
     scenario = sample(recipe(game, buyers=buyers, turns=turns, cost=cost), [], derive_seed("episode", seed))
     pool = [registry.get(slug) for slug in game.opponents]
-    opponents = {buyer_party(buyer): seat(rng.choice(pool)) for buyer in range(1, buyers + 1)}
+    opponents = {buyer_party(buyer): seat(_drawn(rng, pool, game.weights)) for buyer in range(1, buyers + 1)}
     return Table(scenario, opponents)
+
+
+def _drawn(rng: random.Random, pool: Sequence[AgentSpec], weights: Sequence[float]) -> AgentSpec:
+    """One of the pool; equal chances take the draw that they always took."""
+    return rng.choices(pool, weights)[0] if weights else rng.choice(pool)
 
 
 class Episode:
