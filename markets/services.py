@@ -773,6 +773,11 @@ def group_of(public_id: str) -> str:
     return f"room.{public_id}"
 
 
+def nudge(room: Room) -> None:
+    """Let every open page of the room look at once; nothing is written."""
+    _publish_after_commit(room)
+
+
 def _publish_after_commit(room: Room) -> None:
     """Nudge every socket of the room once the change is stored. A lost nudge is healed by clients."""
     message = {"type": "room.nudge", "version": room.version}

@@ -21,6 +21,7 @@ from django.utils import timezone
 from agents import turns
 from markets import services
 from negotiation_site.exports import tasks as export_tasks
+from negotiation_site.studies import clock as study_clock
 from training import tasks as training_tasks
 from training.tournaments import tasks as tournament_tasks
 
@@ -40,6 +41,7 @@ SWEEPS: dict[str, Sweep] = {
     "training runs": training_tasks.sweep,
     "tournaments": tournament_tasks.sweep,
     "exports": export_tasks.sweep,
+    "studies": study_clock.sweep,
 }
 
 

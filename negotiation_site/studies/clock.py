@@ -1,0 +1,72 @@
+"""What must happen in studies without anybody asking: waits that are over, people who fell silent, rounds that ended.
+
+Idempotent, and safe beside other clocks: every step looks again under its lock.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from markets.models import RoomStatus, SeatKind
+from markets.services import damage_noted
+from negotiation_site.studies import conduct, play
+from negotiation_site.studies.models import ENDED, Participation, State, StudyRound
+
+BATCH = 200
+SHORTEST_IDLE = timedelta(seconds=60)
+"""No design allows less; who was heard of since is not looked at."""
+
+
+def sweep(now: datetime) -> int:
+    """How many participations and rounds were moved on."""
+    return tables(now) + waits(now) + ended_rooms(now) + silences(now)
+
+
+def tables(now: datetime) -> int:
+    """People at a table whose time for a move has run out."""
+    overdue = (
+        StudyRound.objects.filter(
+            ended_at=None,
+            replaced_at=None,
+            room__keeper=play.KEEPER,
+            room__status=RoomStatus.LIVE,
+            room__seats__deadline_at__lte=now,
+            room__seats__kind=SeatKind.PERSON,
+        )
+        .select_related("participation", "room")
+        .distinct()
+        .order_by("pk")
+    )
+    moved = 0
+    for played in overdue[:BATCH]:
+        with damage_noted(played.room):
+            moved += conduct.fell_silent_at_table(played, now=now)
+    return moved
+
+
+def waits(now: datetime) -> int:
+    """Matches for those who wait, and the end of waits past their limit."""
+    moved = 0
+    for waiting in Participation.objects.filter(state=State.WAITING).order_by("waiting_since")[:BATCH]:
+        if not conduct.look_for_partner(waiting, now=now):
+            conduct.waiting_over(waiting, now=now)
+        moved += Participation.objects.filter(pk=waiting.pk).exclude(state=State.WAITING).exists()
+    return moved
+
+
+def ended_rooms(now: datetime) -> int:
+    """Rounds whose room is over and whose page did not come to see it."""
+    over = StudyRound.objects.filter(ended_at=None, room__status=RoomStatus.ENDED).select_related("participation")
+    moved = 0
+    for played in over.order_by("pk")[:BATCH]:
+        conduct.refresh(played.participation, now=now)
+        moved += 1
+    return moved
+
+
+def silences(now: datetime) -> int:
+    """People whose page was not heard of for longer than their design allows."""
+    candidates = Participation.objects.filter(
+        Q(extended_until=None) | Q(extended_until__lte=now), last_seen_at__lte=now - SHORTEST_IDLE
+    ).exclude(state__in=ENDED)
+    return sum(conduct.fell_silent(each, now=now) for each in candidates.order_by("last_seen_at")[:BATCH])
