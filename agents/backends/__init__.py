@@ -9,6 +9,7 @@ its configuration says, and no key appears in a reply, an error or a `repr`. Pur
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -112,10 +113,13 @@ class Backend(Protocol):
 
 _configs: dict[str, BackendConfig] = {}
 _seated: dict[str, Backend] = {}
+_places: list[Path] = []
+"""The folder of the locks that count calls at the same time in all processes; none counts in each alone."""
 
 
-def configure(configs: Mapping[str, BackendConfig]) -> None:
-    """Say once, at the start of the process, which back ends there are."""
+def configure(configs: Mapping[str, BackendConfig], *, places: Path | None = None) -> None:
+    """Say once, at the start of the process, which back ends there are, and where calls at the same time are counted."""
+    _places[:] = [places] if places else []
     _configs.clear()
     _configs.update(configs)
     _seated.clear()
@@ -139,5 +143,5 @@ def get(name: str) -> Backend:
             raise UnknownBackend(name)
         from agents.backends.chat import ChatBackend
 
-        _seated.setdefault(name, ChatBackend(_configs[name]))
+        _seated.setdefault(name, ChatBackend(_configs[name], places=_places[0] if _places else None))
     return _seated[name]

@@ -1,6 +1,6 @@
 """Any OpenAI-compatible server: streamed calls with a deadline, bounded retries and a limit on how many at once.
 
-The limit holds for one process. A server that could not be reached is not asked again for a few
+The limit holds for all processes of one machine (`agents.backends.places`). A server that could not be reached is not asked again for a few
 seconds, so that a room full of agents does not wait for it one after the other.
 """
 
@@ -8,10 +8,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.backends import BackendError, ChatReply, ChatRequest, OnText, ToolCall
 from agents.backends.config import BackendConfig
+from agents.backends.places import NoPlace, Places
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -44,11 +46,12 @@ class ChatBackend:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        places: Path | None = None,
     ) -> None:
         self.config = config
         self._clock = clock
         self._sleep = sleep
-        self._places = threading.BoundedSemaphore(config.concurrency)
+        self._places = Places(config.name, config.concurrency, folder=places)
         self._made: OpenAI | None = None
         self._making = threading.Lock()
         self._rests_until = float("-inf")
@@ -59,23 +62,25 @@ class ChatBackend:
         deadline = started + self.config.timeout_s
         if started < self._rests_until:
             raise BackendError("unreachable", f"The back end {self.config.name!r} could not be reached a moment ago.")
-        if not self._places.acquire(timeout=self.config.timeout_s):
-            raise BackendError("busy", f"The back end {self.config.name!r} has too many calls to answer.")
         try:
-            for attempt in range(1, self.config.attempts + 1):
-                try:
-                    return self._once(request, on_text, started=started, deadline=deadline, attempt=attempt)
-                except _Failed as failed:
-                    pause = max(failed.after_s, self._pause(attempt))
-                    last = attempt == self.config.attempts or self._clock() + pause >= deadline
-                    if last or not failed.again:
-                        if failed.code == "unreachable":
-                            self._rests_until = self._clock() + REST_S
-                        raise BackendError(failed.code, failed.sentence, attempts=attempt) from failed
-                    self._sleep(pause)
-            raise AssertionError("every path above returns or raises")
-        finally:
-            self._places.release()
+            with self._places.one(within_s=self.config.timeout_s):
+                return self._tried(request, on_text, started=started, deadline=deadline)
+        except NoPlace as full:
+            raise BackendError("busy", f"The back end {self.config.name!r} has too many calls to answer.") from full
+
+    def _tried(self, request: ChatRequest, on_text: OnText | None, *, started: float, deadline: float) -> ChatReply:
+        for attempt in range(1, self.config.attempts + 1):
+            try:
+                return self._once(request, on_text, started=started, deadline=deadline, attempt=attempt)
+            except _Failed as failed:
+                pause = max(failed.after_s, self._pause(attempt))
+                last = attempt == self.config.attempts or self._clock() + pause >= deadline
+                if last or not failed.again:
+                    if failed.code == "unreachable":
+                        self._rests_until = self._clock() + REST_S
+                    raise BackendError(failed.code, failed.sentence, attempts=attempt) from failed
+                self._sleep(pause)
+        raise AssertionError("every path above returns or raises")
 
     def _pause(self, attempt: int) -> float:
         """Longer after every try, and not the same for everybody."""

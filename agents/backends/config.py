@@ -7,7 +7,8 @@ For every name there is a `PARLEY_LLM_<NAME>_URL`; the other variables of that n
     PARLEY_LLM_<NAME>_KEY          key, sent as a bearer token (none)
     PARLEY_LLM_<NAME>_TIMEOUT      seconds that one call may take (30)
     PARLEY_LLM_<NAME>_ATTEMPTS     tries of one call, the first included (3)
-    PARLEY_LLM_<NAME>_CONCURRENCY  calls at the same time, in one process (4)
+    PARLEY_LLM_<NAME>_CONCURRENCY  calls at the same time, in all processes together (4)
+    PARLEY_LLM_<NAME>_CONTEXT      tokens of a prompt and its answer together (no limit known)
     PARLEY_LLM_<NAME>_PRICE        price of a million tokens read and written, such as 0.15/0.60
     PARLEY_LLM_<NAME>_OPTIONS      JSON object that is added to every request, such as {"top_k": 20}
     PARLEY_LLM_<NAME>_GRAMMAR      true where the server takes llama.cpp's grammars (false)
@@ -26,7 +27,7 @@ EMBEDDED = "embedded"
 """The back end that serves the model of the project's own packages."""
 
 _URL = re.compile(r"PARLEY_LLM_([A-Z][A-Z0-9_]*)_URL")
-_FIELDS = ("URL", "MODEL", "KEY", "TIMEOUT", "ATTEMPTS", "CONCURRENCY", "PRICE", "OPTIONS", "GRAMMAR")
+_FIELDS = ("URL", "MODEL", "KEY", "TIMEOUT", "ATTEMPTS", "CONCURRENCY", "CONTEXT", "PRICE", "OPTIONS", "GRAMMAR")
 _NAMED = re.compile(rf"PARLEY_LLM_([A-Z][A-Z0-9_]*)_({'|'.join(_FIELDS)})")
 
 
@@ -70,6 +71,8 @@ class BackendConfig(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 30.0
     attempts: int = 3
     concurrency: int = 4
+    context_tokens: int | None = None
+    """Longest prompt and answer together; None where no limit is known."""
     input_price: float | None = None
     """Price of a million tokens read."""
     output_price: float | None = None
@@ -102,6 +105,7 @@ def variables(config: BackendConfig) -> dict[str, str]:
         f"{prefix}TIMEOUT": str(config.timeout_s),
         f"{prefix}ATTEMPTS": str(config.attempts),
         f"{prefix}CONCURRENCY": str(config.concurrency),
+        f"{prefix}CONTEXT": "" if config.context_tokens is None else str(config.context_tokens),
         f"{prefix}GRAMMAR": "true" if config.grammar else "false",
     }
 
@@ -134,6 +138,7 @@ def _one(name: str, environment: Mapping[str, str]) -> BackendConfig:
         timeout_s=_number(name, "TIMEOUT", text("TIMEOUT"), 30.0, lowest=0.1, highest=600.0),
         attempts=int(_number(name, "ATTEMPTS", text("ATTEMPTS"), 3, lowest=1, highest=10)),
         concurrency=int(_number(name, "CONCURRENCY", text("CONCURRENCY"), 4, lowest=1, highest=256)),
+        context_tokens=_tokens(name, text("CONTEXT")),
         input_price=input_price,
         output_price=output_price,
         options=_options(name, text("OPTIONS")),
@@ -151,6 +156,10 @@ def _number(name: str, field: str, text: str, default: float, *, lowest: float, 
     if not lowest <= number <= highest:
         raise BackendConfigError(f"PARLEY_LLM_{name}_{field} must be a number from {lowest:g} to {highest:g}.")
     return number
+
+
+def _tokens(name: str, text: str) -> int | None:
+    return int(_number(name, "CONTEXT", text, 0, lowest=512, highest=10_000_000)) if text else None
 
 
 def _price(name: str, text: str) -> tuple[float | None, float | None]:
