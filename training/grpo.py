@@ -9,6 +9,7 @@ step that would have come next. Figures are appended to the run's `metrics.jsonl
 """
 
 import argparse
+import copy
 import json
 import sys
 import time
@@ -21,7 +22,7 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl.trainer.grpo_config import GRPOConfig
 
-from training import evaluation, exact, runs
+from training import evaluation, exact, runs, watching
 from training import model as models
 from training import tokenizer as words
 from training.config import ConfigError, RunConfig, load
@@ -31,18 +32,52 @@ from training.rollout import EpisodeTrainer, Rollouts, episode_reward
 class Watch(TrainerCallback):
     """Appends figures to the run, and looks at kept-apart games now and then."""
 
-    def __init__(self, config: RunConfig, folder: Path, codec: words.Codec) -> None:
+    def __init__(self, config: RunConfig, folder: Path, codec: words.Codec, rollouts: Rollouts | None = None) -> None:
+        self._rollouts = rollouts
         self._config = config
         self._folder = folder
         self._codec = codec
         self.looking_seconds = 0.0
         self.looking_cpu_seconds = 0.0
+        self._told_at: float | None = None
+        self._looked = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """The clock of the first rollout starts."""
+        self._told_at = time.monotonic()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
         """One line per rollout."""
         if logs and "reward" in logs:
-            runs.append(
-                self._folder, {"kind": "train", "rollout": state.global_step // self._config.grpo.updates, **logs}
+            rollout = state.global_step // self._config.grpo.updates
+            runs.append(self._folder, {"kind": "train", "rollout": rollout, **logs, **self._played()})
+            self._keep_samples(rollout)
+
+    def _played(self) -> dict[str, Any]:
+        """The rollout's games, and where the time since the last line went."""
+        if self._rollouts is None or not self._rollouts.figures:
+            return {}
+        now, seconds = time.monotonic(), dict(self._rollouts.seconds)
+        found = dict(self._rollouts.figures)
+        tokens, spent = found["tokens"], found.pop("tokens_seconds")
+        if self._told_at is not None:
+            seconds["looking"] = self.looking_seconds - self._looked
+            seconds["learning"] = max(0.0, now - self._told_at - sum(seconds.values()))
+        self._told_at, self._looked = now, self.looking_seconds
+        found["tokens_per_second"] = tokens / spent if spent else None
+        found["seconds"] = {name: round(value, 4) for name, value in seconds.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _keep_samples(self, rollout: int) -> None:
+        """Games to read: the best, the worst and the one in the middle, now and then."""
+        every = self._config.evaluation.every or self._config.grpo.save_every
+        if self._rollouts is None or not self._rollouts.latest or (rollout != 1 and rollout % every):
+            return
+        played, paid = self._rollouts.latest, self._rollouts.rewards
+        for name, k in watching.chosen(paid).items():
+            text = evaluation.dialogue_lines(played[k], self._codec)
+            runs.append_sample(
+                self._folder, {"rollout": rollout, "chosen": name, "reward": round(paid[k], 4), "text": text}
             )
 
     def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
@@ -126,7 +161,8 @@ def build_trainer(
     """The trainer over every game of the run, in order."""
     words.check(tokenizer, model)
     codec = words.Codec(tokenizer)
-    rollouts, watch = Rollouts(config, codec), Watch(config, folder, codec)
+    rollouts = Rollouts(config, codec)
+    watch = Watch(config, folder, codec, rollouts)
     numbers = [str(number) for number in range(config.grpo.rollouts * config.grpo.games)]
     trainer = EpisodeTrainer(
         config=config,
@@ -159,6 +195,7 @@ def train(config: RunConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
         raise ConfigError(f"{source} does not exist: run `python -m training.sft` with this file first.")
     model, tokenizer = models.load(source)
     trainer, watch, rollouts = build_trainer(config, folder, model, tokenizer)
+    trainer.reference = copy.deepcopy(model).eval()
     checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
     done = 0 if checkpoint is None else int(checkpoint.name.removeprefix("checkpoint-")) // config.grpo.updates
     runs.cut(folder, after_rollout=done)

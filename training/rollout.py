@@ -12,6 +12,7 @@ Contract: one process; groups are whole. Rollouts are drawn from a generator tha
 the run's seed and the optimiser step, so that a resumed run draws what an unbroken one would.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 
 from markets.engine import rewards
 from markets.engine.seeds import derive_seed
+from training import guards, watching
 from training.config import RunConfig
 from training.environment import LEARNER_ROLE, Episode, draw_table
 from training.sampling import Trajectory, play
@@ -92,6 +94,13 @@ class Rollouts:
         self._reward = rewards.by_name(config.game.reward, role=LEARNER_ROLE)
         self.latest: list[Trajectory] = []
         """The trajectories of the last call, for transcripts and figures."""
+        self.rewards: list[float] = []
+        """What they were paid."""
+        self.figures: dict[str, Any] = {}
+        """What is logged of them (`training.watching`)."""
+        self.seconds: dict[str, float] = {}
+        """What the last call spent on generation and on the games."""
+        self._spread = guards.Spread()
 
     @property
     def mean_reward(self) -> float:
@@ -107,14 +116,25 @@ class Rollouts:
         seed = derive_seed("rollout", self._config.seed, trainer.state.global_step)
         generator = torch.Generator(device=trainer.model.device).manual_seed(seed % 2**63)
         model = trainer.accelerator.unwrap_model(trainer.model)
-        self.latest = play(model, self._codec, [Episode(tables[number]) for number in prompts], generator=generator)
+        started, watch = time.perf_counter(), watching.Stopwatch()
+        episodes = [Episode(tables[number]) for number in prompts]
+        watch.environment += time.perf_counter() - started
+        self.latest = play(model, self._codec, episodes, generator=generator, watch=watch)
+        seconds = time.perf_counter() - started
+        self.seconds = {"generation": seconds - watch.environment, "environment": watch.environment}
+        episode_rewards = self.rewards = [episode.reward(self._reward) for episode in episodes]
+        self.figures = watching.figures(episodes, episode_rewards, group=self._config.grpo.group, role=LEARNER_ROLE) | {
+            "tokens": sum(sum(t.mask) for t in self.latest),
+            "tokens_seconds": seconds,
+        }
+        self._spread.look(self.figures["zero_spread_groups"], reward=sum(episode_rewards) / len(episode_rewards))
         return {
             "prompt_ids": [t.prompt_ids for t in self.latest],
             "completion_ids": [t.completion_ids for t in self.latest],
             "logprobs": [t.logprobs for t in self.latest],
             "env_mask": [t.mask for t in self.latest],
             "token_turns": [t.turns for t in self.latest],
-            "episode_rewards": [t.episode.reward(self._reward) for t in self.latest],
+            "episode_rewards": episode_rewards,
         }
 
 
@@ -123,6 +143,8 @@ class EpisodeTrainer(GRPOTrainer):
 
     def __init__(self, *, config: RunConfig, **arguments: Any) -> None:
         self._run = config
+        self.reference: Any = None
+        """The imitator that learning started from; now and then the distance to it is logged."""
         super().__init__(**arguments)
         if self.accelerator.num_processes != 1:
             raise RuntimeError("Baselines are taken over whole groups: run one process.")
@@ -152,7 +174,25 @@ class EpisodeTrainer(GRPOTrainer):
         if "old_per_token_logps" in output:
             gap = (output["old_per_token_logps"] - output["sampling_per_token_logps"]) * mask
             self._metrics["train"]["sampling_gap/max"].append(gap.abs().max().item())
+        if self.reference is not None and self._looks_now():
+            self._metrics["train"]["kl/imitator"].append(self._distance(output))
         return output
+
+    def _looks_now(self) -> bool:
+        every = self._run.evaluation.every or self._run.grpo.save_every
+        return self.state.global_step // self._run.grpo.updates % every == 0
+
+    def _distance(self, output: dict[str, Any]) -> float:
+        """Mean log-ratio of policy to imitator per sampled token: an unbiased estimate of their divergence, in nats."""
+        ids, seen = (
+            torch.cat([output[f"prompt_{what}"], output[f"completion_{what}"]], dim=1) for what in ("ids", "mask")
+        )
+        with torch.no_grad():
+            scores, _, _ = self._get_per_token_logps_and_entropies(
+                self.reference, ids, seen, output["completion_ids"].shape[1]
+            )
+        own = output["tool_mask"].bool() & output["completion_mask"].bool()
+        return float((output["sampling_per_token_logps"] - scores)[own].mean().item())
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -188,10 +228,13 @@ class EpisodeTrainer(GRPOTrainer):
             self.entropy_coef = entropy_coefficient(self._run, self.state.global_step)
         parent: Any = super()
         loss = parent._compute_loss(model, inputs)
+        guards.check_loss(loss.item(), step=self.state.global_step, stage="reinforcement")
         played = inputs.get("old_per_token_logps", inputs.get("sampling_per_token_logps"))
         if played is not None:
             ratio = torch.exp(self._scored - played)
             own = inputs["tool_mask"].bool() & inputs["completion_mask"].bool()
             self._metrics["train"]["importance_ratio/mean"].append(ratio[own].mean().item())
             self._metrics["train"]["importance_ratio/max"].append(ratio[own].max().item())
+            moved = ratio[own] - 1 - ratio[own].log()  # Unbiased for KL(played || now), and never negative.
+            self._metrics["train"]["kl/update"].append(moved.mean().item())
         return loss

@@ -19,6 +19,10 @@ from training.config import ConfigError, RunConfig
 STAGES = ("exploits", "sft", "grpo", "evaluate")
 """Of a whole run, in order; each leaves `STAGE.json`."""
 
+SAMPLES = "samples.jsonl"
+"""Games that can be read while a run trains."""
+MOST_SAMPLES = 300
+
 PACKAGES = ("torch", "transformers", "trl", "datasets", "accelerate", "numpy")
 
 
@@ -65,6 +69,25 @@ def cut(path: Path, *, after_rollout: int) -> None:
     """Forget what was measured after a rollout: a resumed run measures it again."""
     kept = [line for line in metrics(path) if line["rollout"] <= after_rollout]
     (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    file = path / SAMPLES
+    if file.exists():
+        read = [game for game in reversed(samples(path, last=MOST_SAMPLES)) if game["rollout"] <= after_rollout]
+        file.write_text("".join(json.dumps(game) + "\n" for game in read), encoding="utf-8")
+
+
+def append_sample(path: Path, sample: dict[str, Any]) -> None:
+    """Add one game to what can be read while the run trains."""
+    with (path / SAMPLES).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(sample) + "\n")
+
+
+def samples(path: Path, *, last: int) -> list[dict[str, Any]]:
+    """The newest games, newest first; a line that is still being written is not there yet."""
+    file = path / SAMPLES
+    if not file.exists():
+        return []
+    *whole, _unfinished = file.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in reversed(whole[-last:])]
 
 
 def metrics(path: Path) -> list[dict[str, Any]]:

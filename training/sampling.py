@@ -9,6 +9,7 @@ answers from 0. Sampling is from the untruncated softmax at temperature 1, or gr
 weights, episodes and generator state give the same trajectories.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from transformers import DynamicCache
 from agents.learned.dialogue import LONGEST_ANSWER
 from training.environment import Episode
 from training.tokenizer import Codec
+from training.watching import Stopwatch
 
 
 @dataclass
@@ -60,16 +62,18 @@ def play(
     episodes: Sequence[Episode],
     *,
     generator: torch.Generator | None,
+    watch: Stopwatch | None = None,
 ) -> list[Trajectory]:
     """Play every episode to its end; `generator` draws the answers, None takes the likeliest."""
     was_training = model.training
     model.eval()
     trajectories = [Trajectory(episode, codec.shown(episode.opening())) for episode in episodes]
     batch = _Batch(model, codec, len(trajectories))
+    watch = watch or Stopwatch()
     live = list(trajectories)
     unread = [trajectory.prompt_ids for trajectory in live]
     while live:
-        unread, live = _one_turn(batch, live, unread, codec, generator)
+        unread, live = _one_turn(batch, live, unread, codec, generator, watch)
     model.train(was_training)
     return trajectories
 
@@ -80,6 +84,7 @@ def _one_turn(
     unread: list[list[int]],
     codec: Codec,
     generator: torch.Generator | None,
+    watch: Stopwatch,
 ) -> tuple[list[list[int]], list[Trajectory]]:
     """One answer of every live episode and the table's reply; returns what goes on."""
     logits = batch.feed(unread)  # (B, V)
@@ -96,6 +101,7 @@ def _one_turn(
             break
         logits = batch.feed([[chosen[row]] if open_rows[row] else [] for row in range(len(live))])
     keep, following = [], []
+    started = time.perf_counter()
     for row, trajectory in enumerate(live):
         trajectory.answers += 1
         message = trajectory.episode.act(codec.answer(answers[row]))
@@ -104,6 +110,7 @@ def _one_turn(
             trajectory.show(shown)
             keep.append(row)
             following.append([answers[row][-1], *shown])
+    watch.environment += time.perf_counter() - started
     if len(keep) < len(live):
         batch.keep(keep)
     return following, [live[row] for row in keep]
