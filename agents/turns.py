@@ -31,7 +31,7 @@ from agents import calls, model_log, registry
 from agents.base import AgentSpec, Kind, NoAnswer, Unplayable, batch, default_act
 from agents.play import turn_for
 from agents.words import with_words
-from markets import event_log, services
+from markets import event_log, services, trace
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import Action, LogEntry, Party
@@ -65,7 +65,7 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
     if claim is None:
         return None
     turn = claim.turn
-    with _faults_noted(claim):
+    with trace.in_room(turn.room.public_id), _faults_noted(claim):
         seat = Seat.objects.get(room=turn.room, party=turn.party)
         fold = event_log.load(turn.room)
         state = fold.state

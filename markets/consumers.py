@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
-from markets import identity, room_frames, services, wire
+from markets import identity, room_frames, services, trace, wire
 from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
@@ -45,6 +45,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         public_id = self.scope["url_route"]["kwargs"]["public_id"]
+        trace.room_id.set(public_id)
         seat = await database_sync_to_async(self.find_seat)(public_id, self.scope["session"])
         await self.accept()
         if seat is None:
@@ -56,7 +57,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
         self.origin = origin_of_socket(scheme=self.scope.get("scheme", "ws"), headers=self.scope["headers"])
         self._recent: list[float] = []
         self._sending = asyncio.Lock()
-        self.group = services.group_of(public_id)
+        self.group = services.group_of(seat.room.public_id)
         await self.channel_layer.group_add(self.group, self.channel_name)
         await database_sync_to_async(services.touch_seat)(seat=seat)
         await self._send_view(always=True)

@@ -13,6 +13,8 @@ The variables, with defaults that run on one machine with nothing set:
     PARLEY_HTTPS          true behind TLS: secure cookies, redirect, HSTS (false)
     PARLEY_DEBUG          true for Django's error pages (false)
     LOG_LEVEL             (INFO)
+    LOG_FORMAT            line, or json: one object a line, for a log collector (line)
+    METRICS_TOKEN         bearer token that may read /metrics, beside the staff (nobody)
     PARLEY_ROLE           set by whoever starts several processes: web, worker or clock
     PARLEY_INFERENCE      off: `manage.py lab` serves no language model (on where one is installed)
     PARLEY_INFERENCE_CHECKPOINTS
@@ -31,9 +33,11 @@ from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from pythonjsonlogger.core import RESERVED_ATTRS
 
 from agents.backends.config import BackendConfig, BackendConfigError
 from agents.backends.config import read as read_back_ends
+from negotiation_site.request_log import traced
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -174,7 +178,11 @@ INSTALLED_APPS = [
 ]
 
 # No GZipMiddleware: pages carry private values and tokens (BREACH). Static files are compressed when collected.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+
 MIDDLEWARE = [
+    "negotiation_site.request_log.RequestTrace",
+    "negotiation_site.metrics.AnswerTimes",
     "django.middleware.security.SecurityMiddleware",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -355,19 +363,32 @@ def without_traces_of_strangers(record: logging.LogRecord) -> bool:
 
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+LOG_FORMAT = env.str("LOG_FORMAT", default="line").lower()
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT is {LOG_FORMAT!r}; it may be line or json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "format": f"%(asctime)s.%(msecs)03d %(levelname)s {ROLE or 'parley'} %(name)s: %(message)s",
+            "format": f"%(asctime)s.%(msecs)03d %(levelname)s {ROLE or 'parley'} %(name)s: %(message)s%(trace)s",
             "datefmt": "%Y-%m-%dT%H:%M:%S",
-        }
+        },
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "fmt": "%(levelname)s %(name)s %(message)s %(request_id)s %(room_id)s",
+            "rename_fields": {"levelname": "level", "name": "logger"},
+            "static_fields": {"role": ROLE or "parley"},
+            "timestamp": "at",
+            "json_ensure_ascii": False,
+            "reserved_attrs": [*RESERVED_ATTRS, "trace"],
+        },
     },
     "filters": {
+        "traced": {"()": "django.utils.log.CallbackFilter", "callback": traced},
         "short": {"()": "django.utils.log.CallbackFilter", "callback": without_traces_of_strangers},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["short", "traced"]}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},

@@ -12,11 +12,13 @@ from negotiation_site import (
     corpora_pages,
     export_pages,
     health,
+    metrics,
     tournament_pages,
     training_pages,
     transcripts,
     views,
 )
+from negotiation_site.leaderboard import corpora as leaderboard_corpora
 from negotiation_site.leaderboard import pages as leaderboard
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
@@ -39,6 +41,7 @@ urlpatterns = [
     path("leaderboard/", leaderboard.agents_page, name="leaderboard"),
     path("leaderboard/agents.csv", leaderboard.agents_csv, name="leaderboard-csv"),
     path("leaderboard/people/", leaderboard.people_page, name="leaderboard-people"),
+    path("leaderboard/corpora/", leaderboard_corpora.corpora_figures_page, name="leaderboard-corpora"),
     path("episodes/<slug:public_id>/", transcripts.transcript, name="transcript"),
     path("glossary/", views.glossary_page, name="glossary"),
     path("runs/", training_pages.run_list, name="run-list"),
@@ -73,6 +76,7 @@ urlpatterns = [
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("", include("markets.urls")),
