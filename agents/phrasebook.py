@@ -87,6 +87,11 @@ _BOTH: dict[Remark, tuple[str, ...]] = {
         "A plain price is easier for both of us.",
         "I would prefer plain money.",
     ),
+    Remark.ANY_QUESTIONS: (
+        "No questions for now, thank you.",
+        "I know enough about it, thank you.",
+        "Thank you, I have no questions just now.",
+    ),
     Remark.ASKS_PRICE: ("Since you ask, here is my price.", "Gladly, here is a figure.", "Let me name a price, then."),
 }
 _SELLER: dict[Remark, tuple[str, ...]] = {

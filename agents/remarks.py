@@ -53,6 +53,8 @@ class Remark(StrEnum):
     ROOM = "room"
     """Says, or asks whether, the price can be talked about."""
     ASKS_PRICE = "asks_price"
+    ANY_QUESTIONS = "any_questions"
+    """Offers to answer some."""
     QUESTION = "question"
     OTHER = "other"
 
@@ -97,7 +99,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.THREAT,
         _any(
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
-            r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will) (leave|look|find)\b",
+            r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will)( have to)? (leave|quit|look|find)\b",
             r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
             r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|\bhave a (good|nice|great) (day|one|evening)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
         ),
@@ -189,7 +191,7 @@ _BARTER = _any(
 _ASKS_PRICE = _any(
     r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
     r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|are you asking|do you want)\b",
-    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bgive me (an|your) offer\b",
+    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b",
 )
 _ROOM = _any(
     r"\b(negotiable|flexible|obo)\b|\b(willing|open|happy|able|ready) to (negotiat\w+|work with|hear|discuss|offers?|talk)\b|\bopen to (offers|negotiation)\b"
@@ -270,6 +272,10 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
 _DOES_NOT_DO = _any(
     r"\b(will not|won'?t|wouldn'?t|does not|doesn'?t|not going to|can'?t) (really )?work\b(?! (with|on))"
 )
+_ANY_QUESTIONS = _any(
+    r"\b(any|have|what|other|more|your) questions\b|\b(anything|something|what) (else )?(that )?(you('d| would)? (like|want|need) to know|you (want|need) to (know|ask))\b"
+    r"|\bwhat (can|may|could|would you like me to) i? ?(tell|say)\b|\b(need|want|like) (any |some )?(more )?(info(rmation)?|details)\b"
+)
 _TAKES_IT = _any(r"\b(deal|agreed|take it|accept)\b")
 _THANKS = _any(r"\b(thanks?|thx)\b")
 _AVAILABLE = _any(
@@ -280,7 +286,7 @@ _AGREES_TO_IT = _any(
     r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
 )
 _WOULD_THAT_DO = _any(
-    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b|\baccept\b|\btake (that|it for|this)\b|\bdo we have a deal\b|\bdeal\?"
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\baccept\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
 )
 
 _IN_A_WORD = (
@@ -410,8 +416,8 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
     moving = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
     if found := _first(((Remark.REASON, _REASON), (Remark.BARTER, _BARTER)), asked):
         return found
-    if _ASKS_PRICE.search(asked):
-        return Remark.ASKS_PRICE
+    if found := _first(((Remark.ANY_QUESTIONS, _ANY_QUESTIONS), (Remark.ASKS_PRICE, _ASKS_PRICE)), asked):
+        return found
     if _priced(asked, currency):
         return Remark.OFFER
     common = tuple(pair for pair in _COMMON[_BEFORE_PRICES:] if pair[0] not in (Remark.HARDSHIP, Remark.FAMILY))
