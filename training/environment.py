@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agents import registry
-from agents.base import AgentSpec
+from agents.base import AgentSpec, NoAnswer, Unplayable, default_act
 from agents.learned import dialogue
 from agents.learned.dialogue import Message
 from agents.play import Seat, seat, turn_for
@@ -131,8 +131,22 @@ class Episode:
             due = rules.parties_due(self.state)
             if due[0] == SELLER:
                 return
-            sitting = self._opponents[due[0]]
-            self._play(due[0], sitting.agent.act(turn_for(self.state, due[0], sitting.spec, self._log)))
+            self._answer(due[0], self._opponents[due[0]])
+
+    def _answer(self, party: Party, sitting: Seat) -> None:
+        """One opponent's move; one that cannot be read or does not come is what it is in a simulation."""
+        turn = turn_for(self.state, party, sitting.spec, self._log)
+        try:
+            self._play(party, sitting.agent.act(turn))
+        except Unplayable as answer:
+            before = self.state.version
+            events, self.state = rules.refuse(self.state, party, answer.code, buyer=answer.buyer)
+            self._log.extend(rules.number(events, after=before, at_ms=0))
+        except NoAnswer:
+            passed = rules.deadline_passed(party)
+            self._log.extend(rules.number((passed,), after=self.state.version, at_ms=0))
+            self.state = evolve(self.state, passed)
+            self._play(party, default_act(turn.observation))
 
     def _play(self, party: Party, action: Action) -> None:
         before = self.state.version

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from agents.learned.dialogue import END, HIGHEST_NUMBER, LONGEST_ANSWER, PAD
 from markets.engine.scenarios import MAX_TURNS
+from training import runs
 from training import tokenizer as words
 from training.config import Model
 
@@ -68,15 +70,19 @@ def _smooth_rows(count: int, width: int, spread: float, *, per_wave: int) -> tor
 
 
 def save(folder: Path, model: Any, tokenizer: Any) -> None:
-    """Write weights (safetensors), configuration and tokenizer."""
-    folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    """Write weights (safetensors), configuration and tokenizer: all of them, or nothing under this name."""
+    with runs.whole(folder) as draft:
+        model.save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
 
 
 def load(folder: Path) -> tuple[Any, Any]:
-    """Read what `save` wrote, from this machine only, and check that it fits together."""
-    model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    """Read what `save` wrote, from this machine only, and check that it fits together. Raises `SetupError`."""
+    try:
+        model = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        first = str(error).strip().splitlines()[:1]
+        raise words.SetupError(f"{folder} cannot be loaded as a model: {''.join(first)}") from error
     words.check(tokenizer, model)
     return model, tokenizer

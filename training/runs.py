@@ -7,7 +7,10 @@ Everything is JSON or JSON lines; a line is written whole and flushed.
 import json
 import os
 import platform
+import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -103,6 +106,26 @@ def figures(path: Path, stage: str) -> dict[str, Any] | None:
     """A stage's figures; None while it is not done."""
     file = path / f"{stage}.json"
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """A folder that takes the place of `path` once it is finished; after an error `path` is as it was before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.parent / ".drafts"  # Out of sight of whoever lists the folders beside `path`.
+    draft, old = (aside / f"{path.name}.{os.getpid()}.{what}" for what in ("new", "old"))
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        if path.exists():
+            path.rename(old)
+        draft.rename(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+        if not any(aside.iterdir()):
+            aside.rmdir()
 
 
 def enter(path: Path, stage: str) -> None:

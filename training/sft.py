@@ -18,22 +18,48 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from transformers import TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
+from agents.learned.dialogue import Message
 from markets.engine import metrics
-from training import evaluation, runs
+from training import dialogues, evaluation, guards, runs
 from training import model as models
 from training import tokenizer as words
-from training.config import RunConfig, load
+from training.config import ConfigError, RunConfig, load
 from training.demonstrations import Demonstration, demonstrate
 
 
-def dataset(demonstrations: Sequence[Demonstration], codec: words.Codec) -> Dataset:
+class Trainer(SFTTrainer):
+    """TRL's trainer, which stops at a loss that is no number."""
+
+    def compute_loss(self, *arguments: Any, **keywords: Any) -> Any:
+        """TRL's loss."""
+        found = super().compute_loss(*arguments, **keywords)
+        loss = found[0] if isinstance(found, tuple) else found
+        guards.check_loss(loss.item(), step=self.state.global_step, stage="imitation")
+        return found
+
+
+class Tell(TrainerCallback):
+    """Appends the loss to the run's metrics as it falls."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        """One line now and then; it belongs to no rollout."""
+        if logs and "loss" in logs:
+            line = {"kind": "imitate", "rollout": 0, "step": state.global_step, "steps": state.max_steps}
+            runs.append(self._folder, line | {"loss": logs["loss"]})
+
+
+def dataset(dialogues_: Sequence[Sequence[Message]], codec: words.Codec) -> Dataset:
     """Ids and labels; the label is -100 wherever the learner did not write."""
     rows: dict[str, list[list[int]]] = {"input_ids": [], "labels": []}
-    for demonstration in demonstrations:
-        ids, mask = codec.whole(demonstration.messages)
+    for messages in dialogues_:
+        ids, mask = codec.whole(messages)
         rows["input_ids"].append(ids)
         rows["labels"].append([number if own else -100 for number, own in zip(ids, mask, strict=True)])
     return Dataset.from_dict(rows)
@@ -45,21 +71,44 @@ def demonstrators_share(demonstrations: Sequence[Demonstration]) -> evaluation.I
     return evaluation.share(result.surplus, result.first_best)
 
 
+PROBED = 1_000
+"""Games of the built-in demonstrators that stand beside imitated dialogues of another source, for comparison."""
+
+
+def start(config: RunConfig) -> tuple[Any, Any]:
+    """(model, tokenizer) that imitation starts from: the base of the run, or random weights. Raises `SetupError`."""
+    if config.base:
+        guards.check_base(Path(config.base))
+        return models.load(Path(config.base))
+    tokenizer = words.build()
+    model = models.build(config.model, tokenizer, seed=config.seed)
+    words.check(tokenizer, model)
+    return model, tokenizer
+
+
 def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     """Run the stage; the model goes to `folder/sft`, figures come back."""
     torch.set_num_threads(config.threads)
     started, cpu = time.monotonic(), time.process_time()
-    tokenizer = words.build()
-    model = models.build(config.model, tokenizer, seed=config.seed)
-    words.check(tokenizer, model)
+    model, tokenizer = start(config)
     codec = words.Codec(tokenizer)
+    given = dialogues.read(folder, sha256=config.data) if config.data else None
     demonstrations = list(
-        demonstrate(config.game, episodes=config.sft.demonstrations, seed=config.seed, habits=config.sft.habits)
+        demonstrate(
+            config.game,
+            episodes=config.sft.demonstrations if given is None else min(PROBED, config.sft.demonstrations),
+            seed=config.seed,
+            habits=config.sft.habits,
+        )
     )
-    trainer = SFTTrainer(
+    imitated = [demonstration.messages for demonstration in demonstrations] if given is None else given
+    if not imitated:
+        raise ConfigError("The data set to imitate is empty: nothing can be learned from it.")
+    trainer = Trainer(
         model=model,
         processing_class=tokenizer,
-        train_dataset=dataset(demonstrations, codec),
+        train_dataset=dataset(imitated, codec),
+        callbacks=[Tell(folder)],
         args=SFTConfig(
             output_dir=str(folder / "sft-trainer"),
             max_steps=config.sft.steps,
@@ -75,7 +124,8 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
             use_cpu=not torch.cuda.is_available(),
             bf16=False,
             seed=config.seed,
-            logging_steps=25,
+            logging_steps=max(1, min(25, config.sft.steps // 10)),
+            logging_nan_inf_filter=False,
             save_strategy="no",
             report_to=[],
             disable_tqdm=True,
@@ -89,6 +139,7 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
         "stage": "sft",
         "seconds": round(seconds, 1),
         "cpu_seconds": round(cpu_seconds, 1),
+        "dialogues": len(imitated),
         "demonstrators": asdict(teachers),
         "loss": [line["loss"] for line in trainer.state.log_history if "loss" in line],
     }

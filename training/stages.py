@@ -8,6 +8,7 @@ folder's `stage` file; what a stage found stands in `STAGE.json`, and the run's 
 
 import argparse
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -16,27 +17,66 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from training import exploits, grpo, report, runs, sft
-from training.config import RunConfig, load
+from agents import backends, registry
+from agents.backends.config import read as read_back_ends
+from agents.base import Kind
+from markets.engine import rewards
+from training import dialogues, exploits, grpo, guards, report, runs, sft
+from training.config import ConfigError, RunConfig, load
+from training.demonstrations import demonstrate
+from training.environment import LEARNER_ROLE
+from training.model_opponents import Metered
+from training.tokenizer import SetupError
 
 PR_SET_PDEATHSIG = 1
+STOPPED = "Stopped: "
+"""What the last line of a run that stopped on purpose starts with."""
 
 
 def run(config: RunConfig, folder: Path, *, resume: bool) -> None:
     """Every stage that is not done yet, in order."""
     runs.begin(folder, config)
+    waiting = [stage for stage in runs.STAGES if not resume or runs.figures(folder, stage) is None]
+    if waiting:
+        check(config, folder)
+        seat_models(config, folder)
     work: dict[str, Callable[[], dict[str, Any]]] = {
         "exploits": lambda: tricks(config),
         "sft": lambda: sft.train(config, folder),
         "grpo": lambda: grpo.train(config, folder, resume=resume),
         "evaluate": lambda: look(config, folder),
     }
-    for stage in runs.STAGES:
-        if resume and runs.figures(folder, stage) is not None:
-            continue
+    for stage in waiting:
         runs.enter(folder, stage)
         runs.record(folder, stage, work[stage]())
     runs.enter(folder, "")
+
+
+def check(config: RunConfig, folder: Path) -> None:
+    """Stop before any time is spent where the run cannot come to anything. Raises `Stopped`, `SetupError`, `ConfigError`."""
+    guards.choose_device(config.device)
+    guards.check_room(folder)
+    if config.data and not dialogues.read(folder, sha256=config.data):
+        raise ConfigError("The data set to imitate is empty: nothing can be learned from it.")
+    sft.start(config)
+    if any(asks_models(slug) for slug in config.game.opponents):
+        return  # Probing would ask a language model hundreds of times.
+    reward = rewards.by_name(config.game.reward, role=LEARNER_ROLE)
+    played = demonstrate(config.game, episodes=guards.PROBED_GAMES, seed=config.seed, habits=config.sft.habits)
+    guards.check_reward([each.episode.reward(reward) for each in played], name=config.game.reward)
+
+
+def asks_models(slug: str) -> bool:
+    """Whether an opponent's moves or words come from a language model."""
+    return registry.get(slug).kind in (Kind.MODEL, Kind.NARRATOR)
+
+
+def seat_models(config: RunConfig, folder: Path) -> None:
+    """Let every configured back end answer through the run's cache, within its budget."""
+    backends.configure(read_back_ends(os.environ))
+    meter = Metered.open(folder, budget=config.game.model_calls)
+    for each in backends.configured():
+        backends.seat(meter.around(backends.get(each.name)))
 
 
 def tricks(config: RunConfig) -> dict[str, Any]:
@@ -80,10 +120,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.watcher is not None:
         die_with(asked.watcher)
-    config = load(asked.config, tuple(asked.set))
-    run(config, asked.out or runs.folder(config.name), resume=asked.resume)
+    try:
+        config = load(asked.config, tuple(asked.set))
+        run(config, asked.out or runs.folder(config.name), resume=asked.resume)
+    except (ConfigError, SetupError, guards.Stopped, rewards.UnknownReward) as problem:
+        return _stop(str(problem))
+    except OSError as problem:
+        if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        return _stop(
+            "The disk is full: what was saved before stays, and the run goes on from there once there is room."
+        )
     sys.stdout.write(json.dumps({"run": config.name, "done": True}) + "\n")
     return 0
+
+
+def _stop(sentence: str) -> int:
+    """Say why the run ends, and give the exit status of a run that was stopped on purpose."""
+    sys.stderr.write(f"{STOPPED}{sentence}\n")
+    return 2
 
 
 if __name__ == "__main__":

@@ -1,0 +1,92 @@
+"""Dialogues that a small model imitates, as they lie in a run's folder: JSON lines of compact messages.
+
+Here: writing and reading `data/dialogues.jsonl`, and what recorded negotiations are in the compact dialogue.
+Not here: which negotiations they are (`training.datasets`), the words themselves (`agents.learned.dialogue`).
+
+Contract: a line is one dialogue, a list of `[role, words]`. A dialogue is kept only when each of the
+learner's answers is one that it may give itself: no refused move, nothing that was only said. What is read
+has the hash that the run's configuration names. No Django, no torch.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from agents.learned import dialogue
+from agents.learned.dialogue import Message, NoDialogue
+from markets.engine.observation import observe, seen_events
+from markets.engine.protocol import SELLER, LogEntry
+from markets.engine.scenarios import MAX_BUYERS, Family, Scenario, SellerTurns
+from markets.engine.state import replay
+from training.config import ConfigError
+
+FOLDER = "data"
+FILE = "dialogues.jsonl"
+READABLE = ("ask", "accept", "leave")
+
+
+def compact(scenario: Scenario, log: Sequence[LogEntry]) -> tuple[Message, ...] | None:
+    """A seller's side of a finished negotiation; None where the compact dialogue has no words for it."""
+    if (
+        scenario.family is not Family.MULTI_BUYER
+        or not isinstance(scenario.mechanism, SellerTurns)
+        or len(scenario.products) != 1
+        or scenario.buyers > MAX_BUYERS
+    ):
+        return None
+    seat = observe(replay(scenario, log), SELLER)
+    try:
+        messages = dialogue.transcript(seat, list(seen_events(scenario, log, SELLER)))
+    except NoDialogue:
+        return None
+    own = [message for message in messages if message.role == "assistant"]
+    if not own or any(message.words[0] not in READABLE for message in own):
+        return None
+    return messages[: max(k for k, message in enumerate(messages) if message.role == "assistant") + 1]
+
+
+def encode(dialogues: Iterable[Sequence[Message]]) -> bytes:
+    """The lines of a file."""
+    lines = (json.dumps([[message.role, *message.words] for message in messages]) for messages in dialogues)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def digest(content: bytes) -> str:
+    """The hash of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def write(folder: Path, content: bytes) -> None:
+    """Put the lines into a run's folder, whole or not at all."""
+    target = folder / FOLDER / FILE
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_suffix(".draft")
+    draft.write_bytes(content)
+    draft.replace(target)
+
+
+def read(folder: Path, *, sha256: str) -> list[tuple[Message, ...]]:
+    """The dialogues of a run. Raises `ConfigError` where they are not those that it was launched with."""
+    file = folder / FOLDER / FILE
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"The dialogues to imitate are not in {file}: {error.strerror}.") from error
+    if digest(content) != sha256:
+        raise ConfigError(f"{file} is not the data set that this run was launched with.")
+    return [
+        tuple(Message(role, tuple(words)) for role, *words in json.loads(line))
+        for line in content.decode().splitlines()
+    ]
+
+
+def tokens(dialogues: Iterable[Sequence[Message]]) -> int:
+    """Exact number of tokens: a word is one, and so are a message's role and its end marker."""
+    return sum(len(message.words) + 2 for messages in dialogues for message in messages)
+
+
+def steps(rows: int, *, batch: int, epochs: float) -> int:
+    """Steps that see `rows` so many times."""
+    return max(1, math.ceil(rows * epochs / batch))
