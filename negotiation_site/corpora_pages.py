@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+from csp.decorators import csp_update
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -30,6 +31,9 @@ from markets.importers.transcripts.records import Dialogue, Event, Side, Units
 from markets.models import Corpus, ImportedDialogue
 from markets.presentation import EventItem, Figure, Mark, MarkKind
 from markets.result import percent
+from negotiation_site.reading_room import price_path, reading, references
+from negotiation_site.reading_room.access import Viewer
+from negotiation_site.reading_room.reading import Reading
 
 ROWS = 50
 """Dialogues a page."""
@@ -201,6 +205,7 @@ def corpus_page(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_GET
 @for_researchers
+@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
 def dialogue_page(request: HttpRequest, name: str, key: str) -> HttpResponse:
     """One dialogue."""
     row = (
@@ -211,7 +216,48 @@ def dialogue_page(request: HttpRequest, name: str, key: str) -> HttpResponse:
     )
     if row is None:
         raise Http404(_("There is no such dialogue here."))
-    return render(request, "corpora/dialogue.html", {"page": shown(row)})
+    noting = request.GET.get("note", "")
+    context = {"page": shown(row), "reading": read(row, request.user, noting=noting)}
+    return render(request, "corpora/dialogue.html", context)
+
+
+def read(row: ImportedDialogue, viewer: Viewer, *, noting: str = "", prefix: str = "") -> Reading:
+    """A dialogue that `viewer` may read, turn by turn, as the reading room shows it."""
+    page, dialogue = shown(row), records.decode(row.record)
+    more, path = reading.extras(viewer, row, noting=noting), price_path.of_dialogue(dialogue)
+
+    def amount(cents: Cents) -> str:
+        return money(cents, dialogue.currency)
+
+    worths = reading.worths(path, amount)
+    return Reading(
+        name=references.of(row),
+        url=references.url(row),
+        title=page.title,
+        about=_("%(corpus)s · imported") % {"corpus": page.corpus},
+        headline=page.headline,
+        turns=tuple(
+            reading.Turn(
+                turn.item.seq,
+                turn.item,
+                turn.thought,
+                worths.get(turn.item.seq, ""),
+                more.by_turn.get(turn.item.seq, ()),
+            )
+            for turn in page.items
+        ),
+        picture=price_path.picture(path, element=f"{prefix}price-path", money=amount),
+        facts=(
+            *((_chair(dialogue, side.party), side.agent or _("a person")) for side in dialogue.sides),
+            (_("Price"), amount(row.price_cents) if row.price_cents is not None else outcome_text(row.outcome)),
+            *((figure.label, figure.value) for figure in page.figures),
+            (_("Messages"), str(row.turns)),
+        ),
+        notes=more.notes,
+        form=more.form,
+        prefix=prefix,
+        choose_url=reading.choose_url(row),
+    )
 
 
 # --- In words -------------------------------------------------------------------------------------------

@@ -1,15 +1,18 @@
-"""The transcript of a stored episode, for anybody.
+"""The transcript of a stored episode, for whoever may read it.
 
-Only episodes that are open data have one: simulations, and games that everybody in them gave as
-such. Whoever asks for another, or for one that was taken back, is told that there is nothing here.
-Values are shown because the negotiation is over; hidden thoughts are not.
+Who may is `reading_room.access`: open data for everybody, what was kept for research for the staff and researchers.
+Whoever asks for another, or for one that was taken back, is told that there is nothing here; who sat in it is led to
+the replay from the own seat. Values are shown because the negotiation is over; agents' hidden thoughts are shown to
+researchers alone.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
+from csp.decorators import csp_update
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from agents import registry
-from markets import presentation, room_page
+from markets import identity, presentation, room_page
 from markets.engine.money import Cents, format_amount
 from markets.engine.protocol import (
     DeadlinePassed,
@@ -38,9 +41,12 @@ from markets.engine.protocol import (
     decode_log,
 )
 from markets.engine.scenarios import EventDriven, Scenario, decode_scenario
-from markets.models import ConsentScope, Episode, EpisodeSeat, EpisodeSource, SeatKind
-from markets.presentation import EventItem, Figure, Mark, MarkKind
+from markets.models import Episode, EpisodeSeat, EpisodeSource, SeatKind
+from markets.presentation import Choice, EventItem, Figure, Mark, MarkKind
 from markets.result import percent
+from negotiation_site.reading_room import access, price_path, reading, references
+from negotiation_site.reading_room.access import Viewer
+from negotiation_site.reading_room.reading import Reading, Turn
 
 
 @dataclass(frozen=True)
@@ -66,53 +72,138 @@ class TranscriptPage:
     headline: str
     line: presentation.PriceLine | None
     sittings: tuple[Sitting, ...]
-    items: tuple[EventItem, ...]
     figures: tuple[Figure, ...]
 
 
 @require_GET
 @never_cache
+@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
 def transcript(request: HttpRequest, public_id: str) -> HttpResponse:
     """One episode from the first word to the last."""
-    episode = (
-        Episode.objects.filter(public_id=public_id, consent_scope=ConsentScope.PUBLIC)
-        .exclude(source=EpisodeSource.LIVE, market__reveals_values=False)
-        .select_related("market")
-        .prefetch_related("seats", "texts")
-        .first()
-    )
-    if episode is None:
+    episode = references.find(request.user, public_id)
+    if not isinstance(episode, Episode):
+        participant = identity.participant_of(request.session)
+        own = (
+            participant is not None
+            and Episode.objects.filter(
+                public_id=public_id, room__seats__participant=participant, room__seats__kind=SeatKind.PERSON
+            )
+            .select_related("room")
+            .first()
+        )
+        if own and own.room is not None:
+            return redirect("room-replay", public_id=own.room.public_id)
         raise Http404(_("There is no such transcript, or it is not open to everybody."))
-    return render(request, "leaderboard/transcript.html", {"page": transcript_page(episode)})
+    return render(
+        request,
+        "leaderboard/transcript.html",
+        {
+            "page": transcript_page(episode),
+            "reading": read(
+                episode, request.user, product=request.GET.get("product", ""), noting=request.GET.get("note", "")
+            ),
+        },
+    )
 
 
 def transcript_page(episode: Episode) -> TranscriptPage:
-    """An episode that may be shown to anybody, in words."""
+    """An episode that may be shown, in words."""
     scenario, log = decode_scenario(episode.scenario), decode_log(episode.log)
     seats = sorted(episode.seats.all(), key=lambda seat: buyer_of(seat.party))
-    talk = {text.n: text.talk for text in episode.texts.all()}
-    items: list[EventItem] = []
-    for entry in log:
-        when = _clock(entry.at_ms) if isinstance(scenario.mechanism, EventDriven) else ""
-        item = _item(scenario, entry.event, talk=talk.get(entry.n, ""), number=len(items) + 1, when=when)
-        if item is not None:
-            items.append(item)
-    titles = [product.title for product in scenario.products]
     return TranscriptPage(
-        title=titles[0]
-        if len(titles) == 1
-        else ngettext("%(count)d product", "%(count)d products", len(titles)) % {"count": len(titles)},
+        title=title(scenario),
         market_name=episode.market.name,
         market_url=reverse("market", args=[episode.market.slug]),
-        kind_text=_("A game of people") if episode.source == EpisodeSource.LIVE else _("A simulation"),
+        kind_text=kind_text(episode),
         headline=_headline(
             scenario, episode, log_deals=[entry.event for entry in log if isinstance(entry.event, OfferAccepted)]
         ),
         line=_line(scenario, [entry.event for entry in log]),
         sittings=tuple(_sitting(seat, scenario) for seat in seats),
-        items=tuple(items),
         figures=_figures(episode),
     )
+
+
+def read(episode: Episode, viewer: Viewer, *, product: str = "", noting: str = "", prefix: str = "") -> Reading:
+    """An episode that `viewer` may read, turn by turn. `product` is the number of the one whose prices are drawn."""
+    scenario, log = decode_scenario(episode.scenario), decode_log(episode.log)
+    more, texts = reading.extras(viewer, episode, noting=noting), {text.n: text for text in episode.texts.all()}
+    thinks, money = access.is_researcher(viewer), price_path.money_of(scenario)
+    named = price_path.products_in(log) or [0]
+    chosen = next((number for number in named if str(number) == product), named[0])
+    paths = {number: price_path.of_game(scenario, log, product=number) for number in {chosen, *named}}
+    worths = {n: text for path in paths.values() for n, text in reading.worths(path, money).items()}
+    turns = []
+    for entry in log:
+        when = _clock(entry.at_ms) if isinstance(scenario.mechanism, EventDriven) else ""
+        text = texts.get(entry.n)
+        item = _item(scenario, entry.event, talk="" if text is None else text.talk, number=entry.n, when=when)
+        if item is not None:
+            thought = text.thought if text is not None and thinks else ""
+            turns.append(Turn(entry.n, item, thought, worths.get(entry.n, ""), more.by_turn.get(entry.n, ())))
+    products = [
+        Choice(value=str(number), label=scenario.products[number].title, selected=number == chosen) for number in named
+    ]
+    return Reading(
+        name=references.of(episode),
+        url=references.url(episode),
+        title=title(scenario),
+        about=f"{episode.market.name} · {kind_text(episode)}",
+        headline=_headline(
+            scenario, episode, log_deals=[entry.event for entry in log if isinstance(entry.event, OfferAccepted)]
+        ),
+        turns=tuple(turns),
+        picture=price_path.picture(
+            paths[chosen], element=f"{prefix}price-path", money=money, products=products if len(products) > 1 else ()
+        ),
+        facts=tuple(_facts(episode, scenario, paths[chosen], money)),
+        notes=more.notes,
+        form=more.form,
+        prefix=prefix,
+        choose_url=reading.choose_url(episode),
+    )
+
+
+def title(scenario: Scenario) -> str:
+    """What was negotiated about."""
+    titles = [product.title for product in scenario.products]
+    if len(titles) == 1:
+        return titles[0]
+    return ngettext("%(count)d product", "%(count)d products", len(titles)) % {"count": len(titles)}
+
+
+def kind_text(episode: Episode) -> str:
+    """Where it was held."""
+    return _("A game of people") if episode.source == EpisodeSource.LIVE else _("A simulation")
+
+
+def _facts(
+    episode: Episode, scenario: Scenario, path: price_path.Path, money: price_path.Money
+) -> Iterator[tuple[str, str]]:
+    """What two transcripts are compared by."""
+    seats = sorted(episode.seats.all(), key=lambda seat: buyer_of(seat.party))
+    for seat in seats:
+        yield _chair(scenario, buyer_of(seat.party)), who(seat)
+    deals = [money(step.price_cents) for step in path.steps if step.deal]
+    yield _("Price"), ", ".join(deals) or _("no deal")
+    for role, label in ((Role.SELLER, _("First ask")), (Role.BUYER, _("First bid"))):
+        first = next((step for step in path.steps if step.by is role and not step.deal), None)
+        yield label, "–" if first is None else money(first.price_cents)
+    yield _("Seller's part"), "–" if episode.seller_share is None else percent(episode.seller_share)
+    yield (
+        _("Gained together"),
+        _("%(gain)s of %(best)s")
+        % {
+            "gain": money(episode.welfare_cents),
+            "best": money(episode.first_best_cents),
+        },
+    )
+    yield _("Messages"), str(episode.seller_messages + episode.buyer_messages)
+
+
+def who(seat: EpisodeSeat) -> str:
+    """Who sat there, as far as anybody is told."""
+    return _("a person") if seat.kind != SeatKind.AGENT else agent_title(seat.agent_slug)
 
 
 def _money(scenario: Scenario, cents: Cents) -> str:
@@ -157,18 +248,18 @@ def _figures(episode: Episode) -> tuple[Figure, ...]:
 
 
 def _sitting(seat: EpisodeSeat, scenario: Scenario) -> Sitting:
-    person = seat.kind != SeatKind.AGENT
     return Sitting(
         role=seat.role,
         chair=_chair(scenario, buyer_of(seat.party)),
-        who=_("a person") if person else _agent_title(seat.agent_slug),
-        url="" if person else reverse("agent", args=[seat.agent_slug]),
+        who=who(seat),
+        url="" if seat.kind != SeatKind.AGENT else reverse("agent", args=[seat.agent_slug]),
         gain=_money(scenario, seat.surplus_cents),
         share="" if seat.surplus_share is None else percent(seat.surplus_share),
     )
 
 
-def _agent_title(slug: str) -> str:
+def agent_title(slug: str) -> str:
+    """The name of an agent, or its slug where it is no longer here."""
     try:
         return registry.get(slug).title
     except registry.UnknownAgent:

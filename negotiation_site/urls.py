@@ -72,6 +72,7 @@ urlpatterns = [
     path("corpora/", corpora_pages.corpus_list, name="corpora"),
     path("corpora/<slug:name>/", corpora_pages.corpus_page, name="corpus"),
     path("corpora/<slug:name>/<str:key>/", corpora_pages.dialogue_page, name="corpus-dialogue"),
+    path("", include("negotiation_site.reading_room.urls")),
     path("", include("negotiation_site.api.urls")),
     path("about/", views.about, name="about"),
     path("healthz", health.healthz, name="healthz"),
