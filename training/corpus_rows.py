@@ -17,7 +17,7 @@ import msgspec
 
 from agents.backends import ChatMessage
 from agents.base import Turn
-from agents.parsing import LONGEST_HISTORY, FourPart
+from agents.parsing import FourPart
 from agents.prompts import table
 from agents.quoting import quoted
 from markets.engine.money import CURRENCIES, MAX_PRICE_CENTS, Cents, format_amount
@@ -39,6 +39,8 @@ from markets.importers.transcripts import records
 from markets.importers.transcripts.records import Dialogue, Side, Text, Units
 from training.rows import Chair, Field, Format, Source, Tally, Unit, check_turns, fields, merged
 
+LONGEST_TITLE, LONGEST_DESCRIPTION, LONGEST_HISTORY = 120, 300, 2_400
+"""Characters of each that a prompt tells: as much as a table of ours tells a model that reads everything."""
 ROUNDS = 1_000
 """More messages than any dialogue has; nobody was told of a limit."""
 DIVISION_LABEL = "division@1"
@@ -107,8 +109,8 @@ class Told(FourPart):
         super().__init__()
         self._found, self._side = found, side
 
-    def messages(self, turn: Turn, *, persona: str) -> tuple[ChatMessage, ...]:
-        """The task as a system message, the moment as a user message."""
+    def messages(self, turn: Turn, *, persona: str, detail: object = None) -> tuple[ChatMessage, ...]:
+        """The task as a system message, the moment as a user message, always in full detail."""
         observation = msgspec.structs.replace(turn.observation, turns_left=None)
         system = self.prompt.fill(
             "system",
@@ -129,7 +131,7 @@ class Told(FourPart):
         dialogue, side = self._found.dialogue, self._side
         listed = dialogue.list_price_cents
         selling = side.role == "seller"
-        parts = [f"Product: {quoted(dialogue.title or 'something', longest=table.LONGEST_TITLE)}."]
+        parts = [f"Product: {quoted(dialogue.title or 'something', longest=LONGEST_TITLE)}."]
         known = [] if not listed else [f"List price {format_amount(listed, currency)}"]
         if side.reservation_value_cents is not None:
             own = format_amount(side.reservation_value_cents, currency)
@@ -144,7 +146,7 @@ class Told(FourPart):
         if known:
             parts.append("; ".join(known)[0].upper() + "; ".join(known)[1:] + ".")
         if about := self._found.texts.get((0, side.party, "private")):
-            parts.append(f"Description: {quoted(about, longest=table.LONGEST_DESCRIPTION)}.")
+            parts.append(f"Description: {quoted(about, longest=LONGEST_DESCRIPTION)}.")
         return " ".join(parts)
 
     def _rules(self) -> str:
@@ -363,7 +365,7 @@ def _task(found: Dialogued, side: Side) -> str:
     if side.no_deal_points:
         lines.append(f"Without a deal you get {side.no_deal_points} points in all.")
     if why := found.texts.get((0, side.party, "private")):
-        lines.append(f"Why you want them: {quoted(why, longest=table.LONGEST_DESCRIPTION)}.")
+        lines.append(f"Why you want them: {quoted(why, longest=LONGEST_DESCRIPTION)}.")
     lines.append(
         "Write what you say. A formal move stands on a line of its own: [OFFER] and what you would get, [CHOOSE] and what "
         "you take, [DEAL] to accept, [REJECT] to refuse, [QUIT] to leave. What stands between quotation marks was written by "
