@@ -29,6 +29,10 @@ class Run(models.Model):
     market = models.ForeignKey(Market, on_delete=models.PROTECT, related_name="runs")
     config = models.TextField()
     """JSON of `training.config.RunConfig`."""
+    source = models.TextField(blank=True)
+    """JSON of `training.datasets.Chosen`, what is imitated; empty: the preset's own demonstrators."""
+    device = models.CharField(max_length=40, default="cpu")
+    """Which device it needs for itself."""
     status = models.CharField(max_length=10, choices=RunStatus.choices, default=RunStatus.QUEUED)
     stage = models.CharField(max_length=20, blank=True)
     """The stage under way: `sft`, `grpo`, `evaluate`."""
@@ -45,6 +49,7 @@ class Run(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        permissions = [("train_agents", "Can train agents")]
 
     def __str__(self) -> str:
         return self.name
