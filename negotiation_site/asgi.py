@@ -16,6 +16,7 @@ pages = get_asgi_application()
 
 from markets.urls import websocket_urlpatterns  # noqa: E402  (models must be loaded first)
 from negotiation_site.leaderboard import pages as leaderboard  # noqa: E402
+from negotiation_site.studies.urls import websocket_urlpatterns as study_sockets  # noqa: E402
 
 
 async def no_such_socket(scope: Any, receive: Any, send: Any) -> None:
@@ -52,7 +53,7 @@ def _own(origin: str, *, host: str) -> bool:
     return readable and (parts.netloc.lower() == host.lower() or origin in settings.CSRF_TRUSTED_ORIGINS)
 
 
-sockets: list[Any] = [*websocket_urlpatterns]
+sockets: list[Any] = [*websocket_urlpatterns, *study_sockets]
 not_a_view: Any = no_such_socket
 sockets.append(re_path(r"", not_a_view))
 application = ProtocolTypeRouter(

@@ -80,5 +80,6 @@ urlpatterns = [
     path("metrics", metrics.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
+    path("", include("negotiation_site.studies.urls")),
     path("", include("markets.urls")),
 ]

@@ -154,6 +154,33 @@ def enter_preview(
     return participation
 
 
+def entry_problem(link: RecruitmentLink, who: Identity) -> StudyError | None:
+    """Why this person would not get in by this link just now; None where they would. Changes nothing."""
+    study = link.study
+    try:
+        known = Participation.objects.filter(study=study, mode=study.mode, person_key=who.key).first()
+        if who.key and known is not None:
+            if known.ended:
+                raise _taken_part()
+            return None
+        refuse_entry(study, link)
+        _refuse_full(newest_version(study), study.mode)
+    except StudyError as refused:
+        return refused
+    return None
+
+
+def is_known(link: RecruitmentLink, who: Identity) -> bool:
+    """Whether this person has entered before, on another device perhaps."""
+    found = Participation.objects.filter(study=link.study_id, mode=link.study.mode, person_key=who.key)
+    return bool(who.key) and found.exists()
+
+
+def _taken_part() -> StudyError:
+    sentence = _("You have taken part in this study already, and once is all it can use. Thank you.")
+    return StudyError("taken_part", sentence)
+
+
 def refuse_entry(study: Study, link: RecruitmentLink) -> None:
     """Raise `StudyError` where a link does not lead in."""
     if link.closed_at is not None:
@@ -224,9 +251,7 @@ def _new(
 def _take_over(participation: Participation, *, device: str, now: datetime) -> Participation:
     """The same person again: here from now on, unless they are through."""
     if participation.ended:
-        raise StudyError(
-            "taken_part", _("You have taken part in this study already, and once is all it can use. Thank you.")
-        )
+        raise _taken_part()
     if participation.device != device:
         participation.device = device
         participation.save(update_fields=["device"])
@@ -698,6 +723,14 @@ def log_page(participation: Participation, *, kind: str, detail: str = "", now: 
     if participation.events.filter(kind__in=LOGGED).count() < MAX_LOGGED:
         short = detail if detail.isascii() and len(detail) <= 60 else ""
         events.note(participation.study, kind, participation=participation, detail=short, now=now)
+
+
+def put_away(participation: Participation, *, notice: int, now: datetime | None = None) -> None:
+    """A message of the staff has been read and is not shown again."""
+    with transaction.atomic():
+        current = locked(participation)
+        if not current.events.filter(kind="notice_read", detail=str(notice)).exists():
+            events.note(current.study, "notice_read", participation=current, detail=str(notice), now=now)
 
 
 # --- Acts of the staff ---------------------------------------------------------------------------------

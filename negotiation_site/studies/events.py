@@ -25,6 +25,7 @@ KINDS = {
     "paste": _("pasted text"),
     "blur": _("looked away from the page"),
     "focus": _("came back to the page"),
+    "notice_read": _("put a message of the staff away"),
     # Acts of the staff.
     "message": _("staff sent a message"),
     "extend": _("staff gave more time"),

@@ -29,7 +29,7 @@ from markets.models import Episode, Market, Participant, Room, RoomStatus, Seat,
 from markets.services import AgentName, RoomError, RoomTerms
 from negotiation_site import seating
 from negotiation_site.studies import assignment, events
-from negotiation_site.studies.design import Condition, Design
+from negotiation_site.studies.design import Condition, Design, Told
 from negotiation_site.studies.models import RELEASED, Mode, Participation, RoundOutcome, StudyRound
 
 KEEPER = "study"
@@ -284,3 +284,11 @@ def _has_deal(party: Party, episode: Episode) -> bool:
 
 def _gone(partner: Participation) -> bool:
     return Participation.objects.filter(pk=partner.pk, state__in=RELEASED).exists()
+
+
+def told(played: StudyRound) -> Told:
+    """What this participant is told of the other side; practice is with a program, and says so."""
+    if played.number == 0:
+        return Told.AI
+    participation = played.participation
+    return participation.version.parsed.condition(participation.condition).told
