@@ -659,6 +659,22 @@ def _played(
         yield _Conversation(key, source, options)
 
 
+def played(chosen: Chosen) -> Iterator[Source]:
+    """The negotiations of a choice as scenario and log, training part alone, for learners with words of their own.
+
+    Raises `DataError`; a corpus of human dialogues holds no such log.
+    """
+    if chosen.kind is Kind.CORPUS:
+        raise DataError(f"The dialogues of {chosen.name!r} are free words; they have no log of moves.")
+    plan, shared = _plan(chosen, Format.SFT), Splits()
+    for participant, key in plan.people:
+        shared.sat(participant, key)
+    shared.settle(plan.keys)
+    for conversation in plan.conversations(plan):
+        if conversation.source is not None and shared.split_of(conversation.key) == SPLITS[0]:
+            yield conversation.source
+
+
 # --- Rows -----------------------------------------------------------------------------------------------
 
 

@@ -5,35 +5,46 @@ that is unique for it. The stages run in a process group of their own (`training
 cancelling ends everything and all memory goes back; nothing here imports torch.
 """
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agents import registry
-from markets.engine import priors
+from agents import backends, registry
+from agents.backends.config import variables
+from agents.base import AgentSpec, Kind
+from agents.entered import is_entered
+from agents.learned import published
+from markets.engine import priors, rewards
+from markets.engine.protocol import Role
 from markets.engine.scenarios import Family, SellerTurns, decode_recipe
 from markets.models import Market
-from training import runs
-from training.config import Game, RunConfig
+from training import datasets, dialogues, guards, imitation, publishing, runs
+from training.config import ConfigError, Game, RunConfig
 from training.models import DeviceLock, Run, RunStatus
 from training.presets import preset
 
-HEARTBEAT_LIMIT = timedelta(seconds=60)
-"""A run whose watcher has been silent for this long has lost it."""
-GRACE_S = 8.0
+HEARTBEAT_LIMIT = timedelta(seconds=45)
+"""A run whose watcher has been silent for this long has lost it; the watcher beats every second."""
+GRACE_S = 6.0
 """Seconds between asking a cancelled run to end and ending it."""
 LOG_NAME = "log.txt"
 DEVICE = "cpu"
+RESERVED = ("new", "compare", "quality", "preview")
+"""Addresses beside those of runs."""
 
 _CLAIMABLE = (RunStatus.QUEUED,)
 
@@ -42,14 +53,127 @@ class RunError(ValueError):
     """Something that cannot be done with a run; the sentence says why."""
 
 
-def create_run(*, name: str, preset_name: str, market: Market, overrides: tuple[str, ...] = ()) -> Run:
-    """Write a run down, not started yet. Raises `RunError` or `ConfigError` with a sentence."""
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A run as it is asked for; what is left out is the preset's."""
+
+    name: str
+    preset_name: str
+    market: Market
+    overrides: tuple[str, ...] = ()
+    """`key.key=value`, as on the command line."""
+    opponents: tuple[str, ...] = ()
+    """Slugs; empty: the market's own."""
+    weights: tuple[float, ...] = ()
+    model_calls: int = 0
+    reward: str = ""
+    base: str = ""
+    """A published checkpoint's slug, or a folder."""
+    source: datasets.Chosen | None = None
+    """What is imitated; None: the preset's own demonstrators."""
+    device: str = "auto"
+
+
+def create_run(*, name: str, preset_name: str, market: Market, overrides: tuple[str, ...] = (), **more: Any) -> Run:
+    """Write a run down, not started yet. Raises `RunError` or `ConfigError` with a sentence; `more` as in `Wish`."""
+    return launch(Wish(name=name, preset_name=preset_name, market=market, overrides=overrides, **more))
+
+
+def launch(wish: Wish) -> Run:
+    """Write a run down for the next free device. Raises `RunError` or `ConfigError` with a sentence."""
+    config = planned(wish)
+    source = msgspec.json.encode(wish.source).decode() if wish.source else ""
+    try:
+        return Run.objects.create(
+            name=wish.name,
+            preset=wish.preset_name,
+            market=wish.market,
+            config=msgspec.json.encode(config).decode(),
+            source=source,
+            device=device_of(config),
+        )
+    except IntegrityError as error:
+        raise RunError(f"There is already a run {wish.name!r}; choose another name.") from error
+
+
+def planned(wish: Wish) -> RunConfig:
+    """The configuration that a wish comes to; writes nothing. Raises `RunError` or `ConfigError`."""
+    name = wish.name
+    if name in RESERVED:
+        raise RunError(f"{name!r} is the address of a page; choose another name for the run.")
     if Run.objects.filter(name=name).exists():
         raise RunError(f"There is already a run {name!r}; choose another name.")
     if name in {spec.slug for spec in registry.all_specs()}:
         raise RunError(f"There is already an agent {name!r}; choose another name for the run.")
-    config = preset(preset_name, name=name, game=game_of(market), overrides=overrides)
-    return Run.objects.create(name=name, preset=preset_name, market=market, config=msgspec.json.encode(config).decode())
+    game = game_of(wish.market)
+    changes: dict[str, Any] = {"weights": wish.weights, "model_calls": wish.model_calls}
+    if wish.opponents:
+        changes["opponents"] = wish.opponents
+    if wish.reward:
+        changes["reward"] = wish.reward
+    config = preset(
+        wish.preset_name, name=name, game=msgspec.structs.replace(game, **changes), overrides=wish.overrides
+    )
+    base = base_folder(wish.base)
+    # A device that is named on the command line (--set device=…) goes before the form's.
+    device = config.device if config.device != "auto" else wish.device
+    config = msgspec.structs.replace(config, base=str(base) if base else config.base, device=device)
+    _check(config, wish)
+    return config
+
+
+def _check(config: RunConfig, wish: Wish) -> None:
+    """What the configuration alone cannot know. Raises `RunError`."""
+    seats = [registry.get(slug) for slug in config.game.opponents]
+    for spec in seats:
+        if not spec.can_play(role=Role.BUYER, family=Family.MULTI_BUYER):
+            raise RunError(f"{spec.slug!r} cannot sit opposite: it does not buy in games with several buyers.")
+        if is_entered(spec.slug):
+            raise RunError(f"{spec.slug!r} was entered on this site; opponents in training are built in or configured.")
+    if config.game.model_calls <= 0 and (asking := [spec.slug for spec in seats if asks_models(spec)]):
+        raise RunError(
+            f"{asking[0]!r} asks a language model: say how many answers it may ask for in all (game.model_calls)."
+        )
+    try:
+        rewards.by_name(config.game.reward, role=Role.SELLER)
+    except rewards.UnknownReward as error:
+        raise RunError(str(error)) from error
+    if config.base and (problem := guards.base_problem(Path(config.base))):
+        raise RunError(problem)
+    if problem := guards.missing_device(config.device):
+        raise RunError(problem)
+    if wish.source is not None:
+        imitation.check(wish.source)
+
+
+def asks_models(spec: AgentSpec) -> bool:
+    """Whether an agent's moves or words come from a language model."""
+    return spec.kind in (Kind.MODEL, Kind.NARRATOR)
+
+
+def base_folder(base: str) -> Path | None:
+    """The folder of a base: a published checkpoint by its slug, or a folder by its path. Raises `RunError`."""
+    if not base:
+        return None
+    for folder in (published.SHIPPED, published.own_folder()):
+        for path, card in published.cards(folder):
+            if card.slug == base:
+                return path
+    if "\0" in base:
+        raise RunError("A folder's name holds no such character.")
+    path = Path(base).expanduser()
+    if not path.is_absolute():
+        path = Path(settings.BASE_DIR) / path
+    if problem := guards.base_problem(path):
+        raise RunError(problem)
+    return path
+
+
+def device_of(config: RunConfig) -> str:
+    """Which device a run has for itself: the one it names, else the one that it will find."""
+    if config.device != "auto":
+        return "cuda:0" if config.device == "cuda" else config.device
+    return DEVICE if guards.missing_device("cuda:0") else "cuda:0"
 
 
 def game_of(market: Market) -> Game:
@@ -88,7 +212,7 @@ def claim(*, run: Run, owner: str) -> bool:
             )
             if not taken:
                 return False
-            DeviceLock.objects.create(device=DEVICE, run=run)
+            DeviceLock.objects.create(device=run.device, run=run)
     except IntegrityError:
         return False
     return True
@@ -102,6 +226,14 @@ def execute(*, run: Run, owner: str, pause: Callable[[float], None] = time.sleep
     """
     folder = runs.folder(run.name)
     folder.mkdir(parents=True, exist_ok=True)
+    try:
+        prepare(run, folder, lambda: _beat(run, owner, stage="data"))
+    except Interrupted:
+        _close(run, owner, RunStatus.CANCELLED, "")
+        return RunStatus.CANCELLED
+    except (RunError, datasets.DataError, OSError) as problem:
+        _close(run, owner, RunStatus.FAILED, str(problem))
+        return RunStatus.FAILED
     config = folder / "run.json"
     config.write_text(run.config, encoding="utf-8")
     with (folder / LOG_NAME).open("ab") as log:
@@ -118,7 +250,7 @@ def execute(*, run: Run, owner: str, pause: Callable[[float], None] = time.sleep
                 str(os.getpid()),
             ],
             cwd=settings.BASE_DIR,
-            env=os.environ | {"PARLEY_VAR": str(settings.VAR)},
+            env=_environment(),
             stdout=None if show else log,
             stderr=None if show else subprocess.STDOUT,
             start_new_session=True,
@@ -132,6 +264,43 @@ def execute(*, run: Run, owner: str, pause: Callable[[float], None] = time.sleep
     status, error = _verdict(process.returncode, cancelled, folder / LOG_NAME)
     _close(run, owner, status, error)
     return status
+
+
+class Interrupted(Exception):
+    """The run was cancelled, or taken over, while its data were being written."""
+
+
+def prepare(run: Run, folder: Path, beat: Callable[[], bool]) -> None:
+    """Write what the run imitates, once, and its hash into the configuration. Raises `RunError`, `DataError`, `Interrupted`."""
+    config = config_of(run)
+    if not run.source or config.data:
+        return
+    chosen = msgspec.json.decode(run.source, type=datasets.Chosen)
+    last = time.monotonic()
+
+    def progress() -> None:
+        nonlocal last
+        if time.monotonic() - last >= 1.0:
+            last = time.monotonic()
+            if not beat() or Run.objects.filter(pk=run.pk, cancel_asked=True).exists():
+                raise Interrupted
+
+    found = imitation.gather(chosen, progress=progress)
+    if not found.dialogues:
+        raise RunError(f"The data set to imitate is empty: {found.sentence}")
+    content = dialogues.encode(found.dialogues)
+    dialogues.write(folder, content)
+    config = msgspec.structs.replace(config, data=dialogues.digest(content))
+    run.config = msgspec.json.encode(config).decode()
+    Run.objects.filter(pk=run.pk).update(config=run.config)
+
+
+def _environment() -> dict[str, str]:
+    """What the stages' process is given: this one's, the language models that this site knows, its folder."""
+    told: dict[str, str] = {}
+    for each in backends.configured():
+        told |= variables(each)
+    return dict(os.environ) | told | {"PARLEY_VAR": str(settings.VAR)}
 
 
 def _watch(
@@ -149,27 +318,33 @@ def _watch(
 
 
 def end_group(process_group: int) -> None:
-    """Ask a process group to end, and end it when it does not."""
+    """Ask a process group to end, and end whatever of it does not within the grace."""
     deadline = time.monotonic() + GRACE_S
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process_group, signal.SIGTERM)
         while time.monotonic() < deadline:
             time.sleep(0.1)
-            if _reaped(process_group):
-                return
+            _collect(process_group)
+            os.killpg(process_group, 0)  # Raises once nobody of the group is left.
         os.killpg(process_group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
-def _reaped(process_group: int) -> bool:
-    """Whether the group's leader has ended (and, where it is our child, is collected)."""
+def _collect(process_group: int) -> None:
+    """Let go of the group's leader where it is a child of ours that has ended."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(process_group, os.WNOHANG)
+
+
+def is_ours(process_group: int) -> bool:
+    """Whether a group may be a run's: its leader runs our stages, or has ended and left its children behind.
+
+    A number belongs to nobody else while a group of that number lives; after that it may be given anew.
+    """
     try:
-        pid, _status = os.waitpid(process_group, os.WNOHANG)
-    except ChildProcessError:
-        os.killpg(process_group, 0)
-        return False
-    return pid == process_group
+        command = Path(f"/proc/{process_group}/cmdline").read_bytes()
+    except OSError:
+        return True
+    return not command or b"training." in command
 
 
 def cancel(run: Run) -> None:
@@ -192,9 +367,13 @@ def sweep(now: datetime) -> int:
     lost = Run.objects.filter(status=RunStatus.RUNNING, heartbeat_at__lte=now - HEARTBEAT_LIMIT)
     count = 0
     for run in lost:
-        if run.process_group:
+        here = run.owner.split(":")[0] in (socket.gethostname(), "foreground")
+        if run.process_group and here and is_ours(run.process_group):
             end_group(run.process_group)
-        _close(run, run.owner, RunStatus.FAILED, "Whoever watched this run died. Resume it to go on.")
+        if run.cancel_asked:
+            _close(run, run.owner, RunStatus.CANCELLED, "")
+        else:
+            _close(run, run.owner, RunStatus.FAILED, "Whoever watched this run died. Resume it to go on.")
         count += 1
     return count
 
@@ -212,8 +391,31 @@ def _verdict(returncode: int | None, cancelled: bool, log: Path) -> tuple[RunSta
         return RunStatus.CANCELLED, ""
     if returncode == 0:
         return RunStatus.DONE, ""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.exists() else []
-    return RunStatus.FAILED, f"Ended with status {returncode}.\n" + "\n".join(lines[-12:])
+    lines = log_tail(log, lines=12)
+    if returncode == 2 and lines and lines[-1].startswith(STOPPED):
+        return RunStatus.FAILED, lines[-1].removeprefix(STOPPED)
+    if returncode is not None and returncode < 0:
+        return RunStatus.FAILED, (
+            f"It was ended by signal {-returncode} ({signal.Signals(-returncode).name}): by somebody, or for want of memory. "
+            "Resume it to go on from its last checkpoint."
+        )
+    return RunStatus.FAILED, f"Ended with status {returncode}.\n" + "\n".join(lines)
+
+
+STOPPED = "Stopped: "
+"""As in `training.stages`, which may not be imported here."""
+TAIL_BYTES = 64_000
+
+
+def log_tail(log: Path, *, lines: int) -> list[str]:
+    """The last lines of a log, read from its end."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    return text.splitlines()[-lines:]
 
 
 def _close(run: Run, owner: str, status: RunStatus, error: str) -> None:
@@ -229,29 +431,22 @@ def publish(run: Run) -> str:
     if run.status != RunStatus.DONE:
         raise RunError(f"Only a finished run can be published; {run.name!r} is {run.status}.")
     folder = runs.folder(run.name)
-    result = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "training.publish",
-            str(folder / "run.json"),
-            "--run",
-            str(folder),
-            "--slug",
-            run.name,
-            "--title",
-            run.name.replace("-", " ").capitalize(),
-            "--to",
-            str(settings.VAR / "checkpoints"),
-            "--replace",
-        ],
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode != 0:
-        raise RunError(f"The model could not be published: {result.stderr.strip().splitlines()[-1:]}")
+    evaluated = runs.figures(folder, "evaluate")
+    if evaluated is None:
+        raise RunError(f"The run {run.name!r} was not measured; its folder {folder} is not whole.")
+    try:
+        publishing.write(
+            config_of(run),
+            folder,
+            settings.VAR / "checkpoints",
+            file=folder / "run.json",
+            slug=run.name,
+            title=run.name.replace("-", " ").capitalize(),
+            measured=evaluated["grpo"],
+            replace=True,
+        )
+    except (ConfigError, OSError) as error:
+        raise RunError(f"The model could not be published: {error}") from error
     Run.objects.filter(pk=run.pk).update(published_slug=run.name)
     return run.name
 

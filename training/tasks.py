@@ -30,11 +30,13 @@ def train(*, run_id: int) -> None:
 
 
 def sweep(*, now: datetime) -> None:
-    """Fail runs whose watcher died, and announce the oldest that waits while the device is free. Idempotent."""
+    """Fail runs whose watcher died, and announce the oldest that waits for each device that is free. Idempotent."""
     services.sweep(now)
-    waiting = Run.objects.filter(status=RunStatus.QUEUED).order_by("id").first()
-    if waiting is not None and not DeviceLock.objects.exists():
-        announce(waiting)
+    busy = set(DeviceLock.objects.values_list("device", flat=True))
+    for waiting in Run.objects.filter(status=RunStatus.QUEUED).order_by("id"):
+        if waiting.device not in busy:
+            busy.add(waiting.device)
+            announce(waiting)
 
 
 def announce(run: Run) -> None:
