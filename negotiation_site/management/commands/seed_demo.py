@@ -1,4 +1,4 @@
-"""Makes the starter world: our catalogue, markets in every family, games in each, a small tournament. Idempotent."""
+"""Makes the starter world: catalogue, markets in every family, games in each, a small tournament, a study. Idempotent."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from markets import setup
 from markets.models import Catalogue, Market
 from negotiation_site import seating
 from negotiation_site.contract import ContractCommand
-from negotiation_site.starter import catalogue, games, markets
+from negotiation_site.starter import catalogue, games, markets, studies
 
 
 class Command(ContractCommand):
     help = "Make the starter world. Running it again changes nothing that is there."
 
     def arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--bare", action="store_true", help="catalogue and markets alone, no games")
+        parser.add_argument("--bare", action="store_true", help="catalogue, markets and the study alone, no games")
 
     def run(self, **options: Any) -> dict[str, Any]:
         rows = catalogue.load()
@@ -30,11 +30,13 @@ class Command(ContractCommand):
             seating.check_spec_agents(spec)
             if not Market.objects.filter(slug=spec.slug).exists():
                 made.append(setup.create_market(spec).slug)
+        studies.make()
         return {
             "products": len(rows),
             "markets": [spec.slug for spec in markets.MARKETS],
             "created": made,
             "episodes": 0 if options["bare"] else games.fill(),
+            "study": studies.SLUG,
             "tournament": None if options["bare"] else games.TOURNAMENT,
         }
 
