@@ -3,21 +3,28 @@
 The model is told the table, answers, and its answer is read strictly. One that cannot be read is sent
 back once with what was wrong; if the second cannot be read either, the move is refused and counted
 (`Unplayable`). A regulated agent's move beyond its own reservation value counts as one that cannot be
-read, so it never reaches the table. A back end that does not answer raises `BackendError`: whoever
+read, so it never reaches the table. A prompt tells less detail, ever less of the past first, where the back end
+says that it can read only so much. A back end that does not answer raises `BackendError`: whoever
 runs the turn tries again or plays the default act. Pure.
 """
 
+import re
 from collections.abc import Sequence
 
+import msgspec
+
 from agents import calls
-from agents.backends import ChatMessage, ChatReply, ChatRequest
+from agents.backends import ChatMessage, ChatReply, ChatRequest, configured
 from agents.base import Turn
 from agents.narrator import names_itself
 from agents.parsing import Codec, ParseFailure, Reason
+from agents.prompts.table import DETAILS
 from markets.engine.observation import Observation
 from markets.engine.protocol import AcceptOffer, Action, MakeOffer, Role
 
 MAX_ANSWER_TOKENS = 320
+REPAIR_TOKENS = 200
+"""For the request to mend an answer, beside the answer itself."""
 TEMPERATURE = 0.7
 
 
@@ -47,13 +54,27 @@ class ModelAgent:
 
     def act_batch(self, turn: Turn) -> Sequence[Action]:
         """The model's moves: one, but on a simulated clock, where one answer may hold several."""
-        messages = self._codec.messages(turn, persona=self._persona)
+        messages = self._told(turn)
         asked = self._ask(turn, messages, "move")
         try:
             return self._read(asked, turn.observation)
         except ParseFailure as failure:
             again = (*messages, *self._codec.repair(asked.reply, failure, turn.observation))
             return self._read(self._ask(turn, again, "repair"), turn.observation)
+
+    def _told(self, turn: Turn) -> tuple[ChatMessage, ...]:
+        """The prompt in as much detail as the back end can read, an answer and its repair beside it."""
+        context = next((config.context_tokens for config in configured() if config.name == self._backend), None)
+        tools = self._codec.tools(turn.observation)
+        for detail in DETAILS:
+            messages = self._codec.messages(turn, persona=self._persona, detail=detail)
+            if context is None:
+                break
+            told = sum(most_tokens(message.content) for message in messages)
+            called = most_tokens(msgspec.json.encode(tools).decode()) if tools else 0
+            if told + called + 2 * self._max_tokens + REPAIR_TOKENS <= context:
+                break
+        return messages
 
     def _ask(self, turn: Turn, messages: tuple[ChatMessage, ...], purpose: str) -> calls.Asked:
         request = ChatRequest(
@@ -94,6 +115,18 @@ class ModelAgent:
                         thought=actions[0].thought,
                     )
         return actions
+
+
+_ONE_EACH = re.compile(r"[^A-Za-z ]")
+LETTERS_PER_TOKEN = 3.2
+"""Of English and names, for a small vocabulary; on the safe side."""
+
+
+def most_tokens(text: str) -> int:
+    """How many tokens a text is at most, as far as one can say without the model's tokenizer: a byte each for figures,
+    marks and other scripts."""
+    others = sum(len(mark.encode()) for mark in _ONE_EACH.findall(text))
+    return others + round(len(_ONE_EACH.sub("", text)) / LETTERS_PER_TOKEN)
 
 
 def loses(action: Action, observation: Observation) -> bool:

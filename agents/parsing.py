@@ -20,6 +20,7 @@ import msgspec
 from agents.backends import ChatMessage, ChatReply, ToolCall
 from agents.base import Turn, Unplayable
 from agents.prompts import Prompt, load, table
+from agents.prompts.table import DETAILS, Detail
 from markets.engine.money import CURRENCIES, MAX_PRICE_CENTS, AmountCode, AmountError, Cents, format_plain, parse_amount
 from markets.engine.observation import Observation, SeenOffer, SeenThread
 from markets.engine.protocol import (
@@ -43,8 +44,8 @@ LONGEST_REPLY = 20_000
 """Characters; a longer reply is no message of a negotiation and is not searched for one."""
 LONGEST_THOUGHT = 4_000
 """Characters of a thought that are kept."""
-LONGEST_HISTORY = 2_400
-"""Characters of the past that a prompt tells."""
+LONGEST_REPEATED = 2_400
+"""Characters of a reply that is sent back to be mended."""
 MAX_CALLS = 8
 """Function calls that one reply may hold."""
 SAME_PRICE_CENTS = 1
@@ -103,8 +104,8 @@ class Codec(Protocol):
     name: str
     prompt: Prompt
 
-    def messages(self, turn: Turn, *, persona: str) -> tuple[ChatMessage, ...]:
-        """What the model is told."""
+    def messages(self, turn: Turn, *, persona: str, detail: Detail = DETAILS[0]) -> tuple[ChatMessage, ...]:
+        """What the model is told, in this much detail."""
         ...
 
     def tools(self, observation: Observation) -> tuple[dict[str, Any], ...]:
@@ -131,23 +132,23 @@ def _role_name(observation: Observation) -> str:
     return "the seller" if observation.role is Role.SELLER else "a buyer" if observation.buyers > 1 else "the buyer"
 
 
-def _fields(turn: Turn, persona: str) -> dict[str, str]:
+def _fields(turn: Turn, persona: str, detail: Detail) -> dict[str, str]:
     observation = turn.observation
     return {
         "role": _role_name(observation),
-        "products": table.products(observation),
+        "products": table.products(observation, detail),
         "rules": table.rules(observation),
         "persona": f"{persona}\n" if persona else "",
     }
 
 
-def _turn_message(prompt: Prompt, turn: Turn) -> ChatMessage:
+def _turn_message(prompt: Prompt, turn: Turn, detail: Detail) -> ChatMessage:
     return ChatMessage(
         "user",
         prompt.fill(
             "turn",
-            history=table.history(turn, longest=LONGEST_HISTORY),
-            standing=table.standing(turn.observation),
+            history=table.history(turn, longest=detail.history, words_longest=detail.words),
+            standing=table.standing(turn.observation, detail),
         ),
     )
 
@@ -222,17 +223,17 @@ class FourPart:
             rf"^[ \t>*_#]*({alternatives})[ \t]*(?:\*\*|__)?[ \t]*:[ \t]*(?:\*\*|__)?", re.IGNORECASE | re.MULTILINE
         )
 
-    def messages(self, turn: Turn, *, persona: str) -> tuple[ChatMessage, ...]:
+    def messages(self, turn: Turn, *, persona: str, detail: Detail = DETAILS[0]) -> tuple[ChatMessage, ...]:
         """The table as a system message, the moment as a user message."""
         observation = turn.observation
         system = self.prompt.fill(
             "system",
-            **_fields(turn, persona),
+            **_fields(turn, persona, detail),
             form=self.form(observation),
             actions=self.actions(observation),
             action_label=self.names.action,
         )
-        return ChatMessage("system", system), _turn_message(self.prompt, turn)
+        return ChatMessage("system", system), _turn_message(self.prompt, turn, detail)
 
     def tools(self, observation: Observation) -> tuple[dict[str, Any], ...]:
         """None: everything is text."""
@@ -317,7 +318,7 @@ class FourPart:
 
     def repair(self, reply: ChatReply, failure: ParseFailure, observation: Observation) -> tuple[ChatMessage, ...]:
         """The reply, what was wrong with it, and the form once more."""
-        said = ChatMessage("assistant", storable(reply.text[:LONGEST_HISTORY]) or "(nothing)")
+        said = ChatMessage("assistant", storable(reply.text[:LONGEST_REPEATED]) or "(nothing)")
         told = self.prompt.fill("repair", sentence=failure.sentence, form=self.form(observation))
         return said, ChatMessage("user", told)
 
@@ -475,12 +476,12 @@ class Tools:
     def __init__(self, *, prompt: Prompt | None = None) -> None:
         self.prompt = prompt or load("tools")
 
-    def messages(self, turn: Turn, *, persona: str) -> tuple[ChatMessage, ...]:
+    def messages(self, turn: Turn, *, persona: str, detail: Detail = DETAILS[0]) -> tuple[ChatMessage, ...]:
         """The table as a system message, the moment as a user message."""
         free = isinstance(turn.observation.mechanism, EventDriven)
         several = "Several calls in one answer arrive together." if free else "Each answer is one message with one act."
-        system = self.prompt.fill("system", **_fields(turn, persona), several=several)
-        return ChatMessage("system", system), _turn_message(self.prompt, turn)
+        system = self.prompt.fill("system", **_fields(turn, persona, detail), several=several)
+        return ChatMessage("system", system), _turn_message(self.prompt, turn, detail)
 
     def grammar(self, observation: Observation) -> str:
         """None: servers that know functions keep to them in their own way."""
@@ -530,7 +531,7 @@ class Tools:
     def repair(self, reply: ChatReply, failure: ParseFailure, observation: Observation) -> tuple[ChatMessage, ...]:
         """What the model did, what was wrong with it, and the request to do it again."""
         calls = "\n".join(f"{call.name}({call.arguments})" for call in reply.tool_calls[:MAX_CALLS])
-        said = storable("\n".join(part for part in (reply.text, calls) if part)[:LONGEST_HISTORY])
+        said = storable("\n".join(part for part in (reply.text, calls) if part)[:LONGEST_REPEATED])
         told = self.prompt.fill("repair", sentence=failure.sentence)
         return ChatMessage("assistant", said or "(nothing)"), ChatMessage("user", told)
 

@@ -154,7 +154,7 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.URGENCY,
         _any(
-            r"\b(today|right now|right away|immediately|tonight|asap|hurry|urgent|quick(ly)?|tomorrow|cash"
+            r"\b(today|right now|right away|immediately|tonight|asap|hurry|urgent|quick(ly)?|tomorrow"
             r"|this (morning|afternoon|evening|weekend|week))\b"
         ),
     ),
@@ -190,7 +190,7 @@ _BARTER = _any(
 )
 _ASKS_PRICE = _any(
     r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
-    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|are you asking|do you want)\b",
+    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
     r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b",
 )
 _ROOM = _any(
@@ -290,7 +290,7 @@ _WOULD_THAT_DO = _any(
 )
 
 _IN_A_WORD = (
-    (Remark.REFUSAL, _any(r"^\W*(no|nope|nah|never|not)\b")),
+    (Remark.REFUSAL, _any(r"^\W*(no|nope|nah|never|not really)\b")),
     (
         Remark.AGREEMENT,
         _any(
@@ -421,7 +421,8 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
     if _priced(asked, currency):
         return Remark.OFFER
     common = tuple(pair for pair in _COMMON[_BEFORE_PRICES:] if pair[0] not in (Remark.HARDSHIP, Remark.FAMILY))
-    first = interest if role is Role.BUYER else ((Remark.INTEREST, _AVAILABLE),)
+    handover = tuple(pair for pair in _COMMON if pair[0] is Remark.DELIVERY)
+    first = (*handover, *interest) if role is Role.BUYER else ((Remark.INTEREST, _AVAILABLE),)
     order = (
         *first,
         *common,

@@ -804,7 +804,7 @@ def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
     """Say that an agent's language model cannot be asked just now, to the same; kept nowhere. An agent that
     `plays_on` lacks only the model's words."""
     if (thread := _shown_in(room, party)) is not None:
-        sign = {"type": "room.waiting", "role": role_of(party).value, "buyer": thread, "plays_on": plays_on}
+        sign: dict[str, object] = {"type": "room.waiting", "role": role_of(party).value, "buyer": thread, "plays_on": plays_on}
         _send(group_of(room.public_id), sign)
 
 

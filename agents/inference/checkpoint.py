@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from agents.backends import ToolCall
 from agents.inference.engine import Chunk, Emit, EngineError
 
 LONGEST_PROMPT_TOKENS = 8_192
@@ -66,7 +67,7 @@ class CheckpointEngine:
         written = list(self._answer(request))
         text, last = "".join(piece.text for piece in written), written[-1]
         calls = _tool_calls(text) if request.get("tools") else []
-        message: Chunk = {"role": "assistant", "content": _TOOL_CALL.sub("", text).strip() if calls else text}
+        message: Chunk = {"role": "assistant", "content": without_calls(text) if calls else text}
         if calls:
             message["tool_calls"] = calls
         return self._envelope("chat.completion") | {
@@ -178,7 +179,7 @@ def _draw(logits: Any, request: dict[str, Any], generator: Any) -> int:
     return int(order[torch.multinomial(ranked, 1, generator=generator)])
 
 
-def _tool_calls(text: str) -> list[Chunk]:
+def spelled_calls(text: str) -> list[ToolCall]:
     """The calls that an answer spells out; arguments stay as written, whoever reads them judges them."""
     calls = []
     for match in _TOOL_CALL.finditer(text):
@@ -187,15 +188,25 @@ def _tool_calls(text: str) -> list[Chunk]:
         except msgspec.DecodeError:
             continue
         if isinstance(spelled, dict) and isinstance(name := spelled.get("name"), str):
-            arguments = msgspec.json.encode(spelled.get("arguments", {})).decode()
-            calls.append(
-                {
-                    "id": f"call_{uuid.uuid4().hex[:12]}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": arguments},
-                }
-            )
+            calls.append(ToolCall(name, msgspec.json.encode(spelled.get("arguments", {})).decode()))
     return calls
+
+
+def without_calls(text: str) -> str:
+    """What an answer says beside its calls."""
+    return _TOOL_CALL.sub("", text).strip()
+
+
+def _tool_calls(text: str) -> list[Chunk]:
+    """The calls as OpenAI's answers hold them."""
+    return [
+        {
+            "id": f"call_{uuid.uuid4().hex[:12]}",
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in spelled_calls(text)
+    ]
 
 
 def _usage(last: Written) -> Chunk:

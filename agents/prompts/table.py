@@ -7,8 +7,10 @@ are not told again, so a prompt holds no thought of anybody.
 
 from collections.abc import Sequence
 
+import msgspec
+
 from agents.base import Turn
-from agents.quoting import as_data, quoted
+from agents.quoting import LONGEST_QUOTE, as_data, quoted
 from markets.engine.money import format_amount
 from markets.engine.observation import Observation, SeenEvent, SeenThread
 from markets.engine.protocol import (
@@ -27,8 +29,34 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import Alternating, EventDriven, Family, SellerTurns
 
-LONGEST_TITLE = 120
-LONGEST_DESCRIPTION = 300
+
+class Detail(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a table is told."""
+
+    title: int = 120
+    """Characters of a title."""
+    description: int = 300
+    """Characters of a description; 0 for none."""
+    ranges: bool = True
+    """Whether the list prices of similar products are told."""
+    history: int = 2_400
+    """Characters of the past, the latest of it."""
+    words: int = 600
+    """Characters of what was said with one event."""
+    terse: bool = False
+    """Whether what holds for every product is told once."""
+    offers: int = 1_000
+    """Standing offers of either side in one conversation, the latest of them."""
+
+
+DETAILS = (
+    Detail(),
+    Detail(title=80, description=120, history=1_600, words=300),
+    Detail(title=60, description=40, ranges=False, history=900, words=200, offers=4),
+    Detail(title=40, description=0, ranges=False, history=500, words=120, offers=2),
+    Detail(title=24, description=0, ranges=False, history=160, words=80, terse=True, offers=1),
+)
+"""Everything, and ever less for models that cannot read as much."""
 
 
 def has_many(observation: Observation) -> bool:
@@ -46,20 +74,22 @@ def money(observation: Observation, cents: int) -> str:
     return format_amount(cents, observation.currency)
 
 
-def products(observation: Observation) -> str:
+def products(observation: Observation, detail: Detail = DETAILS[0]) -> str:
     """What is for sale and what it is worth to this seat, one line a product."""
     seller = observation.role is Role.SELLER
-    lines = []
+    lines = [f"Only you know what each {'costs' if seller else 'is worth to'} you."] if detail.terse else []
     for number, product in enumerate(observation.products, start=1):
         own = money(observation, product.reservation_value_cents)
         worth = f"it costs you {own}" if seller else f"it is worth {own} to you"
-        name = quoted(product.title, longest=LONGEST_TITLE)
+        name = quoted(product.title, longest=detail.title)
         label = f"Product {number}: {name}" if len(observation.products) > 1 else f"Product: {name}"
-        about = f" Description: {quoted(product.text, longest=LONGEST_DESCRIPTION)}." if product.text else ""
+        told = bool(product.text and detail.description)
+        about = f" Description: {quoted(product.text, longest=detail.description)}." if told else ""
         gone = " Sold out." if product.units_left < 1 else ""
         listed = money(observation, product.list_price_cents)
-        lines.append(f"{label}. List price {listed}; {worth} (only you know that).{about}{gone}")
-        if product.price_range is not None:
+        alone = "" if detail.terse else " (only you know that)"
+        lines.append(f"{label}. List price {listed}; {worth}{alone}.{about}{gone}")
+        if product.price_range is not None and detail.ranges:
             found = product.price_range
             low, middle, high = (
                 money(observation, cents)
@@ -96,7 +126,7 @@ def rules(observation: Observation) -> str:
     return "\n".join(lines)
 
 
-def history(turn: Turn, *, longest: int, thread: int | None = None) -> str:
+def history(turn: Turn, *, longest: int, words_longest: int = LONGEST_QUOTE, thread: int | None = None) -> str:
     """What has happened, oldest first, the latest `longest` characters of it; in one thread where named."""
     lines: list[str] = []
     for seen in turn.past:
@@ -104,17 +134,18 @@ def history(turn: Turn, *, longest: int, thread: int | None = None) -> str:
             line = _line(turn.observation, seen)
             if line:
                 words = turn.said(seen)
-                lines.append(f"{line} saying {quoted(words)}." if words else f"{line}.")
+                lines.append(f"{line} saying {quoted(words, longest=words_longest)}." if words else f"{line}.")
     kept: list[str] = []
     for line in reversed(lines):
         if kept and sum(map(len, kept)) + len(line) > longest:
-            kept.append("(earlier messages are left out)")
+            left_out = len(lines) - len(kept)
+            kept.append(f"({left_out} earlier {'event is' if left_out == 1 else 'events are'} left out)")
             break
         kept.append(line)
     return "\n".join(reversed(kept)) or "Nothing has been said yet."
 
 
-def standing(observation: Observation) -> str:
+def standing(observation: Observation, detail: Detail = DETAILS[0]) -> str:
     """What can be accepted now, and what is left to do."""
     lines = []
     for thread in observation.threads:
@@ -123,10 +154,18 @@ def standing(observation: Observation) -> str:
             if has_many(observation):
                 lines.append(f"{who}: you cannot write to this buyer now.")
             continue
+        kept = [
+            offer
+            for mine in (True, False)
+            for offer in [offer for offer in thread.standing if offer.mine is mine][-detail.offers :]
+        ]
         offers = [
             f"{_price(observation, offer.product, offer.price_cents)} ({'yours' if offer.mine else 'theirs'})"
             for offer in thread.standing
+            if offer in kept
         ]
+        if len(kept) < len(thread.standing):
+            offers.append(f"and {len(thread.standing) - len(kept)} more")
         lines.append(f"{who}: standing offers {', '.join(offers)}." if offers else f"{who}: no standing offer.")
     if observation.turns_left is not None:
         lines.append(f"Messages you have left, this one included: {observation.turns_left}.")

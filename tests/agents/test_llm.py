@@ -10,7 +10,8 @@ from agents.backends import BackendError, ChatRequest
 from agents.backends.fake import FakeBackend
 from agents.base import AgentSpec, Kind
 from agents.calls import Call, Listener
-from agents.llm import ModelAgent
+from agents.inference import embedded
+from agents.llm import ModelAgent, most_tokens
 from agents.parsing import FourPart, ParseFailure, Tools
 from agents.play import Played, Seat, play, seat
 from agents.quoting import MARKERS
@@ -221,6 +222,57 @@ def test_a_model_that_cannot_be_asked_plays_its_default_act_and_the_log_says_it_
     assert kinds.count("DeadlinePassed") == 2
     assert kinds[2] == "OfferRejected"  # Its stated default act.
     assert any(isinstance(entry.event, DeadlinePassed) for entry in game.log)
+
+
+# --- What fits --------------------------------------------------------------------------------------
+
+CONTEXT = embedded.CONTEXT_TOKENS
+HAGGLE = "Would you take a little less? I have seen such things elsewhere, and mine is a long story to tell. " * 5
+
+
+def biggest(title: str) -> Scenario:
+    """Twelve buyers and twelve products with long names and texts."""
+    costs = [123_456 + 1_111 * k for k in range(12)]
+    scenario = catalogue(values=[[2 * cost for cost in costs]] * 12, costs=costs, turns=200)
+    products = tuple(
+        msgspec.structs.replace(each, title=f"{title} {k}"[:200], text=f"{title}, with a text of its own. " * 9)
+        for k, each in enumerate(scenario.products)
+    )
+    return msgspec.structs.replace(scenario, products=products)
+
+
+@pytest.mark.parametrize(
+    "title", ["Beautiful walnut sideboard with three drawers", "Wohnküche für große Räume 1.234 €"]
+)
+def test_the_prompt_of_the_biggest_market_fits_the_embedded_model(title: str):
+    table = Table(biggest(title))
+    for buyer in range(1, 13):
+        for product in range(4):
+            ask = offer(200_000 + 10 * product, to=buyer, product=product, talk=HAGGLE)
+            table = table.play_all((SELLER, ask), (f"buyer-{buyer}", offer(150_000, product=product, talk=HAGGLE)))
+    words = dict.fromkeys(range(1, 400), HAGGLE)
+    for party in (SELLER, B1):
+        fake = FakeBackend(["nonsense"])
+        fake.config = msgspec.structs.replace(fake.config, context_tokens=CONTEXT)
+        backends.seat(fake)
+        agent = ModelAgent(backend="fake", codec=FourPart(), persona="Be kind and firm, and brief as well. " * 54)
+        with pytest.raises(ParseFailure):
+            agent.act(turn(table, party, words=words))
+        first, repair = fake.requests
+        for request in (first, repair):
+            told = sum(most_tokens(message.content) for message in request.messages)
+            assert told + request.max_tokens <= CONTEXT
+        assert "Product 12" in first.messages[0].content
+        if party == SELLER:
+            assert "Buyer 12: standing offers" in first.messages[1].content
+    assert "are left out)" in first.messages[1].content
+
+
+def test_a_model_that_can_read_it_is_told_everything():
+    fake = FakeBackend([BID.replace("$45", "#1 $45")])
+    backends.seat(fake)
+    ModelAgent(backend="fake", codec=FourPart()).act(turn(Table(biggest("Sideboard")), B1, words={}))
+    assert "with a text of its own" in fake.requests[0].messages[0].content
 
 
 # --- Secrecy --------------------------------------------------------------------------------------

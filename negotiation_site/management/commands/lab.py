@@ -294,7 +294,18 @@ def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
     listener = stack.enter_context(listen(host="127.0.0.1", port=0))
     url, key = f"http://127.0.0.1:{listener.getsockname()[1]}/v1", Secret(secrets.token_urlsafe(24))
     served = (
-        [BackendConfig(name=EMBEDDED, url=url, model=embedded.NAME, key=key, timeout_s=20, attempts=2, grammar=True)]
+        [
+            BackendConfig(
+                name=EMBEDDED,
+                url=url,
+                model=embedded.NAME,
+                key=key,
+                timeout_s=20,
+                attempts=2,
+                context_tokens=embedded.CONTEXT_TOKENS,
+                grammar=True,
+            )
+        ]
         if own
         else []
     )
