@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from training.config import ConfigError, RunConfig
+from training.config import ConfigError
 
 STAGES = ("exploits", "sft", "grpo", "evaluate")
 """Of a whole run, in order; each leaves `STAGE.json`."""
@@ -29,12 +29,21 @@ MOST_SAMPLES = 300
 PACKAGES = ("torch", "transformers", "trl", "datasets", "accelerate", "numpy")
 
 
+class Configured(Protocol):
+    """What a run depends on: plain data with a hash, such as `training.config.RunConfig`."""
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all of it."""
+        ...
+
+
 def folder(name: str) -> Path:
     """Where a run lives: `runs/NAME` under PARLEY_VAR, or under `var` here."""
     return Path(os.environ.get("PARLEY_VAR", "var")) / "runs" / name
 
 
-def begin(path: Path, config: RunConfig) -> None:
+def begin(path: Path, config: Configured) -> None:
     """Make the folder and write down what is about to run. Raises `ConfigError` for another run's."""
     path.mkdir(parents=True, exist_ok=True)
     file = path / "config.json"

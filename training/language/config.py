@@ -1,0 +1,188 @@
+"""The run file of a language model: one TOML file, one dataclass.
+
+Contract: unknown keys, wrong types, held-out opponents and values are refused with a sentence before
+anything is loaded. Two runs with equal configurations and seeds see the same games in the same order.
+"""
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from agents import registry
+from agents.scripted.personas import UnknownPersona, split_slug
+from markets.engine import priors, splits
+from markets.engine.protocol import Role
+from training.config import ConfigError, apply_overrides
+
+EMBEDDED = "embedded"
+"""The base that comes with the project's packages."""
+
+
+class Market(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The games: one seller, one buyer, one thing, writing in turn."""
+
+    catalogue: str = "negotiation_site/starter/catalogue.csv"
+    """Products, as a CSV file; relative to the code."""
+    rounds: tuple[int, ...] = (4, 4, 5, 6, 8)
+    """Messages of each side, drawn with equal chance."""
+    values: str = "uniform:0.6:1.2"
+    """The buyer's value, in multiples of the list price."""
+    cost: str = "lowest"
+    """The seller's cost."""
+    buyer_opens: float = 0.3
+    """Share of the games in which the buyer writes first."""
+    roles: tuple[Role, ...] = (Role.SELLER, Role.BUYER)
+    """Seats that are learned, in equal parts."""
+    opponents: tuple[str, ...] = ("linear", "conceder", "boulware", "tit-for-tat", "split-the-difference")
+    """Agents opposite, drawn with equal chance; `AGENT+PERSONA` is one with a way of talking."""
+
+
+class Adapter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Low-rank weights beside the base's; rank 0 trains the base itself."""
+
+    rank: int = 8
+    alpha: int = 16
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+    first_layer: int = 0
+    """Layers below this one stay as they are, so that nothing has to be computed back through them."""
+
+
+class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Imitation."""
+
+    teachers: tuple[str, ...] = ("linear", "boulware", "anchoring", "micro")
+    least_share: float = 0.5
+    """A game is imitated when its teacher got at least this share of the joint surplus (best-of), or where none was to be had."""
+    rows: int = 1_600
+    """Decisions to learn."""
+    longest: int = 1_024
+    """Tokens of a row; longer ones are left out and counted."""
+    passes: float = 1.0
+    """How often each game is seen."""
+    steps: int = 0
+    """Updates; 0 follows from games and passes."""
+    batch: int = 1
+    """Games of one forward pass, of each process."""
+    accumulate: int = 2
+    """Forward passes of one update."""
+    learning_rate: float = 1e-3
+    warmup_steps: int = 10
+    save_every: int = 25
+
+
+class Grpo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Reinforcement: groups of games of one scenario, every turn a row with its game's advantage."""
+
+    rollouts: int = 0
+    """0 leaves the stage out."""
+    games: int = 4
+    """Different scenarios of a rollout, of each process."""
+    group: int = 8
+    """Games of each scenario."""
+    turns: int = 4
+    """Rows that a game has; games have as many rounds, so that no turn is left out."""
+    learning_rate: float = 1e-4
+    clip: float = 0.2
+    entropy_bonus: float = 0.0
+    reward: str = "bilateral_share"
+    accumulate: int = 1
+    """Parts that a rollout is split into for one update."""
+    save_every: int = 25
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How answers are written, in training and in judging."""
+
+    temperature: float = 0.7
+    longest: int = 112
+    """Tokens of an answer."""
+    together: int = 32
+    """Answers written in one batch."""
+    vllm: str = ""
+    """Address of a `trl vllm-serve` that writes the answers of reinforcement; empty: the model trained writes them."""
+
+
+class Judging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Games kept apart: products that nothing trains on, seeds of their own."""
+
+    scenarios: int = 200
+    rounds: int = 4
+    """Short games, so that a processor plays them in minutes."""
+
+
+class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run."""
+
+    name: str
+    seed: int = 1
+    threads: int = 1
+    base: str = EMBEDDED
+    """`embedded`, a folder, or a model's name on a hub where `download` allows it."""
+    download: bool = False
+    protocol: Literal["four_part", "tools"] = "four_part"
+    precision: Literal["bf16", "fp32"] = "bf16"
+    thoughts: bool = True
+    """Whether the demonstrations think before they speak."""
+    market: Market = Market()
+    adapter: Adapter = Adapter()
+    sft: Sft = Sft()
+    grpo: Grpo = Grpo()
+    sampling: Sampling = Sampling()
+    judging: Judging = Judging()
+
+    @property
+    def sha256(self) -> str:
+        """Hash of everything above."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+def load(path: Path, overrides: tuple[str, ...] = ()) -> LanguageRun:
+    """Read a run file, TOML or JSON; `overrides` are `key.key=value` with TOML values. Raises `ConfigError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        apply_overrides(data, overrides)
+        config = msgspec.convert(data, LanguageRun, strict=True)
+        check(config)
+        return config
+    except (
+        OSError,
+        ValueError,
+        registry.UnknownAgent,
+        UnknownPersona,
+        splits.HeldOut,
+        msgspec.ValidationError,
+    ) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def check(config: LanguageRun) -> None:
+    """Raise with a sentence unless the run may be trained and can be."""
+    market = config.market
+    names = [split_slug(slug) for slug in market.opponents]
+    registry.refuse_held_out(tuple(slug for slug, _persona in names))
+    splits.refuse_held_out(
+        values=priors.parse_value_spec(market.values),
+        personas=[persona.value for _slug, persona in names if persona is not None],
+    )
+    for slug in (*(slug for slug, _ in names), *config.sft.teachers):
+        registry.get(slug)
+    for what, amount in (
+        ("sft.rows", config.sft.rows),
+        ("sft.batch", config.sft.batch),
+        ("sft.accumulate", config.sft.accumulate),
+        ("grpo.turns", config.grpo.turns),
+        ("grpo.games", config.grpo.games),
+        ("sampling.together", config.sampling.together),
+        ("judging.scenarios", config.judging.scenarios),
+    ):
+        if amount < 1:
+            raise ConfigError(f"{what} must be at least 1, not {amount}.")
+    if not market.roles or not market.rounds or not market.opponents or not config.sft.teachers:
+        raise ConfigError("A run needs at least one role, one number of rounds, one opponent and one teacher.")
+    if config.grpo.rollouts and config.grpo.group < 2:
+        raise ConfigError("grpo.group must be at least 2: a game alone has nothing to be better than.")

@@ -1,0 +1,161 @@
+"""What a model is worth at tables that it never saw: held-out products, seeds of their own.
+
+Here: seating a model, playing the held-out games in batches or through a back end, figures with
+intervals. Not here: how answers are written (`playing`), which games these are (`games`).
+
+Contract: every model meets the same scenarios, seats and opponents. A share is the own part of the joint
+surplus, 0 without a deal, over games where trade can gain; its interval is a bootstrap over scenarios.
+`valid_rate` is the share of all answers that could be used, answers to a second asking included.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agents import backends, calls
+from agents.base import Agent, AgentSpec, Kind
+from agents.llm import ModelAgent
+from agents.play import Played, Seat, play
+from markets.engine import metrics
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
+from training import bootstrap, rows
+from training.language.config import LanguageRun
+from training.language.demonstrations import other_party, own_share, party_of
+from training.language.games import Game, held_out_game
+from training.language.playing import BACKEND, Asked, Tables, Writer
+
+
+class Finished(NamedTuple):
+    """A game and what its answers were taken for."""
+
+    game: Game
+    played: Played
+    outcomes: list[str]
+    """Of each answer: `used`, or why it was not."""
+
+
+@dataclass
+class Heard:
+    """What became of the answers of one game."""
+
+    outcomes: list[str] = field(default_factory=list)
+
+    def take(self, call: calls.Call) -> None:
+        """Count one in."""
+        self.outcomes.append("used" if call.used else call.outcome)
+
+
+def spec_of(agent: Agent, *, slug: str = BACKEND) -> AgentSpec:
+    """The agent that a model in training is."""
+    return AgentSpec(
+        slug=slug,
+        title=slug,
+        summary="",
+        kind=Kind.MODEL,
+        roles=tuple(Role),
+        families=(Family.BILATERAL,),
+        build=lambda: agent,
+    )
+
+
+def model_agent(config: LanguageRun, *, backend: str = BACKEND, temperature: float | None = None) -> ModelAgent:
+    """The model on a chair, as a room seats it: asked again once, and kept from losing money."""
+    return ModelAgent(
+        backend=backend,
+        codec=rows.codec(config.protocol),
+        regulated=True,
+        temperature=config.sampling.temperature if temperature is None else temperature,
+        max_tokens=config.sampling.longest,
+    )
+
+
+def table(game: Game, spec: AgentSpec) -> Finished:
+    """Play one game with the agent of `spec` on the learner's chair."""
+    heard = Heard()
+    seats = {party_of(game.role): Seat(spec, spec.build()), other_party(game.role): game.opponent}
+    with calls.listening(calls.Listener(heard.take)):
+        played = play(game.scenario, seats)
+    return Finished(game, played, heard.outcomes)
+
+
+def held_out(config: LanguageRun, *, scenarios: int) -> list[Game]:
+    """The games that everybody is judged on."""
+    return [held_out_game(config.market, k, rounds=config.judging.rounds) for k in range(scenarios)]
+
+
+def play_together(
+    config: LanguageRun, games: Sequence[Game], writer: Writer, tokenizer: Any, agent: Agent
+) -> list[tuple[Finished, list[Asked]]]:
+    """Play the games in step, `agent` asking the writer."""
+    tables = Tables(writer, tokenizer, config.sampling)
+    backends.seat(tables)
+    spec = spec_of(agent)
+    jobs: list[Callable[[], Finished]] = [lambda game=game: table(game, spec) for game in games]
+    return tables.play(jobs)
+
+
+def judge(config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None) -> dict[str, Any]:
+    """Figures of the model that `writer` writes with."""
+    started, cpu = time.monotonic(), time.process_time()
+    games = held_out(config, scenarios=config.judging.scenarios)
+    agent = model_agent(config, temperature=temperature)
+    finished = [done for done, _asked in play_together(config, games, writer, tokenizer, agent)]
+    return figures(finished, seconds=time.monotonic() - started) | {"cpu_seconds": round(time.process_time() - cpu, 1)}
+
+
+def judge_agent(config: LanguageRun, spec: AgentSpec, *, scenarios: int) -> dict[str, Any]:
+    """Figures of any agent: a scripted one, or one whose back end is served."""
+    started = time.monotonic()
+    finished = [table(game, spec) for game in held_out(config, scenarios=scenarios)]
+    return figures(finished, seconds=time.monotonic() - started)
+
+
+def figures(finished: Sequence[Finished], *, seconds: float) -> dict[str, Any]:
+    """What the games came to."""
+    shares = [own_share(done.game, done.played) for done in finished]
+    gainful = [share for share in shares if share is not None]
+    interval = bootstrap.interval(gainful)
+    dealt = [
+        bool(metrics.outcome(done.game.scenario, done.played.log).deals)
+        for done, share in zip(finished, shares, strict=True)
+        if share is not None
+    ]
+    outcomes = [outcome for done in finished for outcome in done.outcomes]
+    by_role = {
+        role.value: bootstrap.interval(
+            [s for done, s in zip(finished, shares, strict=True) if s is not None and done.game.role is role]
+        )
+        for role in Role
+    }
+    unusable = sorted({outcome for outcome in outcomes if outcome != "used"})
+    return {
+        "scenarios": len(finished),
+        "scenarios_with_gains": len(gainful),
+        "share": interval.value,
+        "share_low": interval.low,
+        "share_high": interval.high,
+        "share_by_role": {role: [found.value, found.low, found.high] for role, found in by_role.items()},
+        "deal_rate": sum(dealt) / len(dealt) if dealt else None,
+        "share_of_deals": _mean([s for s, deal in zip(gainful, dealt, strict=True) if deal]),
+        "answers": len(outcomes),
+        "valid_rate": outcomes.count("used") / len(outcomes) if outcomes else None,
+        "unusable": {reason: outcomes.count(reason) for reason in unusable},
+        "seconds": round(seconds, 1),
+    }
+
+
+def _mean(numbers: Sequence[float]) -> float | None:
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def transcript(done: Finished) -> list[str]:
+    """A game in lines, for people who look at a run."""
+    lines = []
+    for entry in done.played.log:
+        action = done.played.actions.get(entry.n)
+        said = f' "{action.talk}"' if action is not None and action.talk else ""
+        thought = f" ({action.thought})" if action is not None and action.thought else ""
+        lines.append(f"{entry.event}{said}{thought}")
+    return lines

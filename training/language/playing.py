@@ -1,0 +1,248 @@
+"""One model at many tables at once: a back end that answers a whole batch of waiting games.
+
+Here: writing answers with a model (`LocalWriter`), the back end between agents and a writer (`Tables`),
+which plays games in step. Not here: games, agents, what is learned of the answers.
+
+Agents ask a back end and wait for its answer, so every game has a thread of its own; whenever all of them
+wait, all are answered together. So a model plays through the very code that it plays through in rooms.
+
+Contract: the ids of an answer are those that were drawn, never tokenized again. A request's own seed
+draws its answer, so who else is in the batch changes nothing but the last bits of a score.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import torch
+from transformers import DynamicCache
+
+from agents.backends import BackendConfig, ChatReply, ChatRequest, OnText
+from agents.inference.checkpoint import spelled_calls, without_calls
+from training.language import base
+from training.language.config import Sampling
+
+T = TypeVar("T")
+
+BACKEND = "in-training"
+"""Name of the back end that a model in training is."""
+
+
+class Question(NamedTuple):
+    """One prompt and how its answer is drawn."""
+
+    prompt: list[int]
+    temperature: float
+    seed: int
+    longest: int
+
+
+class Written(NamedTuple):
+    """An answer."""
+
+    ids: list[int]
+    """Ends with the stop token unless it was too long."""
+    logprobs: list[float]
+    """Of each id, under the distribution that it was drawn from."""
+
+
+class Asked(NamedTuple):
+    """A question and its answer, as training needs them."""
+
+    prompt: list[int]
+    answer: Written
+
+
+class Writer(Protocol):
+    """Whatever writes answers."""
+
+    def write(self, questions: Sequence[Question]) -> list[Written]:
+        """An answer to each."""
+        ...
+
+
+class LocalWriter:
+    """A model of this process."""
+
+    def __init__(self, model: Any, tokenizer: Any, *, together: int) -> None:
+        self._model = model
+        self._stop = tokenizer.eos_token_id
+        self._pad = tokenizer.pad_token_id
+        self._together = together
+
+    @torch.no_grad()
+    def write(self, questions: Sequence[Question]) -> list[Written]:
+        """Answers in batches of like length."""
+        was_training = self._model.training
+        self._model.eval()
+        order = sorted(range(len(questions)), key=lambda k: len(questions[k].prompt))
+        answers: dict[int, Written] = {}
+        for start in range(0, len(order), self._together):
+            some = order[start : start + self._together]
+            answers |= dict(zip(some, self._batch([questions[k] for k in some]), strict=True))
+        self._model.train(was_training)
+        return [answers[k] for k in range(len(questions))]
+
+    def _batch(self, questions: Sequence[Question]) -> list[Written]:
+        device = self._model.device
+        width = max(len(question.prompt) for question in questions)
+        ids = torch.tensor([[self._pad] * (width - len(q.prompt)) + q.prompt for q in questions], device=device)
+        mask = torch.tensor([[0] * (width - len(q.prompt)) + [1] * len(q.prompt) for q in questions], device=device)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        draws = [torch.Generator().manual_seed(question.seed) for question in questions]
+        written = [Written([], []) for _ in questions]
+        live = list(range(len(questions)))
+        cache: Any = DynamicCache(config=self._model.config)
+        while live:
+            output = self._model(
+                input_ids=ids,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                use_cache=True,
+                logits_to_keep=1,
+            )
+            kept: list[int] = []
+            chosen: list[int] = []
+            for place, row in enumerate(live):
+                token, logprob = _draw(output.logits[place, -1], questions[row].temperature, draws[row])
+                written[row].ids.append(token)
+                written[row].logprobs.append(logprob)
+                if token != self._stop and len(written[row].ids) < questions[row].longest:
+                    kept.append(place)
+                    chosen.append(token)
+            if not kept:
+                break
+            if len(kept) < len(live):
+                index = torch.tensor(kept, device=device)
+                cache.batch_select_indices(index)
+                mask, positions = mask[index], positions[index]
+                live = [live[place] for place in kept]
+            ids = torch.tensor([[token] for token in chosen], device=device)
+            mask = torch.cat([mask, mask.new_ones(len(live), 1)], dim=1)
+            positions = positions[:, -1:] + 1
+        return written
+
+
+def _draw(scores: torch.Tensor, temperature: float, generator: torch.Generator) -> tuple[int, float]:
+    """The next token and its log-probability; at temperature 0 the likeliest one."""
+    logprobs = torch.log_softmax(scores.float() / (temperature or 1.0), dim=-1)
+    if temperature <= 0:
+        token = int(logprobs.argmax())
+    else:
+        token = int(torch.multinomial(logprobs.exp().cpu(), 1, generator=generator))
+    return token, float(logprobs[token])
+
+
+class _Ticket:
+    """A request that waits."""
+
+    def __init__(self, place: int, question: Question, tools: bool) -> None:
+        self.place = place
+        self.question = question
+        self.tools = tools
+        self.reply: ChatReply | None = None
+        self.failed = False
+
+
+class Tables:
+    """A back end for games in step; register it with `agents.backends.seat`."""
+
+    def __init__(self, writer: Writer, tokenizer: Any, sampling: Sampling, *, name: str = BACKEND) -> None:
+        self.config = BackendConfig(name=name, url="local://", model=name)
+        self._writer = writer
+        self._tokenizer = tokenizer
+        self._sampling = sampling
+        self._changed = threading.Condition()
+        self._waiting: list[_Ticket] = []
+        self._playing = 0
+        self._own = threading.local()
+        self._asked: dict[int, list[Asked]] = {}
+        self._broken = False
+
+    def chat(self, request: ChatRequest, *, on_text: OnText | None = None) -> ChatReply:
+        """The answer, once every other game waits too."""
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        prompt = base.prompt_ids(self._tokenizer, messages, request.tools)
+        question = Question(
+            prompt, request.temperature, request.seed or 0, min(request.max_tokens, self._sampling.longest)
+        )
+        ticket = _Ticket(self._own.place, question, bool(request.tools))
+        with self._changed:
+            self._waiting.append(ticket)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: ticket.reply is not None or ticket.failed)
+        if ticket.reply is None:
+            raise _Abandoned
+        return ticket.reply
+
+    def play(self, games: Sequence[Callable[[], T]]) -> list[tuple[T, list[Asked]]]:
+        """Play every game to its end; with each what was asked in it, in order."""
+        results: dict[int, tuple[T, list[Asked]]] = {}
+        left = iter(range(len(games)))
+        self._asked, self._broken = {}, False
+
+        def work() -> None:
+            fine = False
+            try:
+                while not self._broken:
+                    with self._changed:
+                        place = next(left, None)
+                    if place is None:
+                        break
+                    self._own.place = place
+                    results[place] = games[place](), self._asked.pop(place, [])
+                fine = True
+            finally:
+                with self._changed:
+                    self._broken = self._broken or not fine
+                    self._playing -= 1
+                    self._changed.notify_all()
+
+        self._playing = min(len(games), self._sampling.together)
+        with ThreadPoolExecutor(max(1, self._playing)) as pool:
+            workers = [pool.submit(work) for _ in range(self._playing)]
+            self._answer_all()
+        for worker in workers:
+            worker.result()
+        return [results[place] for place in range(len(games))]
+
+    def _answer_all(self) -> None:
+        """Answer whenever everybody waits, until nobody plays."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: len(self._waiting) == self._playing)
+                if not self._playing:
+                    return
+                tickets, self._waiting = sorted(self._waiting, key=lambda ticket: ticket.place), []
+            answers: list[Written] = []
+            try:
+                answers = self._writer.write([ticket.question for ticket in tickets])
+            finally:  # Where the writer failed, whoever waits is let go.
+                with self._changed:
+                    for ticket, answer in zip(tickets, answers, strict=False):
+                        self._asked.setdefault(ticket.place, []).append(Asked(ticket.question.prompt, answer))
+                        ticket.reply = self._reply(ticket, answer)
+                    for ticket in tickets:
+                        ticket.failed = ticket.reply is None
+                    self._changed.notify_all()
+
+    def _reply(self, ticket: _Ticket, answer: Written) -> ChatReply:
+        ended = bool(answer.ids) and answer.ids[-1] == self._tokenizer.eos_token_id
+        text = self._tokenizer.decode(answer.ids, skip_special_tokens=False)
+        if ended:
+            text = text.removesuffix(self._tokenizer.eos_token)
+        calls = spelled_calls(text) if ticket.tools else ()
+        return ChatReply(
+            text=without_calls(text) if calls else text,
+            tool_calls=tuple(calls),
+            finish_reason="stop" if ended else "length",
+            model=self.config.model,
+            input_tokens=len(ticket.question.prompt),
+            output_tokens=len(answer.ids),
+        )
+
+
+class _Abandoned(RuntimeError):
+    """The writer failed; whoever asked it reports why."""
