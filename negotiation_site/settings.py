@@ -11,6 +11,7 @@ The variables, with defaults that run on one machine with nothing set:
     ALLOWED_HOSTS         host names, with commas (127.0.0.1,localhost,[::1])
     CSRF_TRUSTED_ORIGINS  origins with scheme, with commas, for a proxy that ends TLS
     PARLEY_HTTPS          true behind TLS: secure cookies, redirect, HSTS (false)
+    PARLEY_RATE_LIMITS    off: nobody is slowed down, for load tests (on)
     PARLEY_DEBUG          true for Django's error pages (false)
     LOG_LEVEL             (INFO)
     LOG_FORMAT            line, or json: one object a line, for a log collector (line)
@@ -178,6 +179,7 @@ INSTALLED_APPS = [
 ]
 
 # No GZipMiddleware: pages carry private values and tokens (BREACH). Static files are compressed when collected.
+RATE_LIMITS = switch("PARLEY_RATE_LIMITS", default=True)
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 
 MIDDLEWARE = [
@@ -194,6 +196,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "csp.middleware.CSPMiddleware",
+    "negotiation_site.throttle.Throttle",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -265,6 +268,16 @@ if ROLE and not REDIS_URL:
         "memory, moves made here would not reach players connected elsewhere. Set REDIS_URL to a Redis or Valkey "
         "server, or start everything with `manage.py lab`."
     )
+CACHES: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    if not REDIS_URL
+    else {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "parley",
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    }
+}
 if REDIS_URL:
     CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
         "default": {

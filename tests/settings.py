@@ -20,6 +20,7 @@ from negotiation_site.settings import DATABASES, STATIC_ROOT, STORAGES, VAR  # n
 
 STATIC_ROOT.mkdir()
 STORAGES = STORAGES | {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+RATE_LIMITS = False  # Tests come from one address, and fast; those of the limits switch them on.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as in a real start: an in-memory database has other locks.
