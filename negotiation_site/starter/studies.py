@@ -26,8 +26,7 @@ SLUG = "demo-study"
 MARKET = "demo-bilateral"
 SEED = 2026
 
-SUMMARY = """You negotiate over everyday things, three times, against a program. Whatever you gain at the table is \
-turned into money."""
+SUMMARY = """You negotiate over everyday things, three times. Whatever you gain at the table is turned into money."""
 
 CONSENT = """**What this is.** A study of how people bargain. You read instructions, answer two questions about them, \
 practise once and then negotiate three times. A short survey ends it.

@@ -43,6 +43,7 @@ from negotiation_site.studies.design import (
     Matching,
     Outcome,
     Reveal,
+    Told,
 )
 from negotiation_site.studies.models import (
     LinkKind,
@@ -642,7 +643,9 @@ def _between(request: HttpRequest, current: Participation, *, error: str = "") -
         last=None if last is None else round_line(last),
         button=button,
         briefing=markdown.html(condition.briefing) if condition.briefing and not practising else "",
-        against="" if practising or number > design.rounds else telling.words(condition.told),
+        against=""
+        if practising or number > design.rounds or condition.told is Told.NOTHING
+        else telling.words(condition.told),
     )
     return _render(request, "studies/between.html", current, {"page": page, "error": error})
 
