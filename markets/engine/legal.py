@@ -5,10 +5,12 @@ Prices form a range, since a grid of cents would be a list of a hundred million 
 the description is accepted by `rules.step` and one outside is refused (a test plays both).
 """
 
+from functools import lru_cache
+
 import msgspec
 
 from markets.engine.money import MAX_PRICE_CENTS, Cents
-from markets.engine.observation import Observation, SeenThread
+from markets.engine.observation import Observation, SeenProduct, SeenThread
 from markets.engine.protocol import Role
 from markets.engine.state import ThreadStatus
 
@@ -42,9 +44,6 @@ class LegalMoves(msgspec.Struct, frozen=True, gc=False):
 
 _BUYER, _OPEN = Role.BUYER, ThreadStatus.OPEN
 
-_UNBOUND = tuple(LegalPrices(product, 1, MAX_PRICE_CENTS) for product in range(64))
-"""What may be asked or bid for each product where no limit rules; made once."""
-
 
 def legal_moves(observation: Observation) -> LegalMoves:
     """What the observing party may do at this table now."""
@@ -60,36 +59,47 @@ def legal_moves(observation: Observation) -> LegalMoves:
     return LegalMoves(tuple(writable), may_leave and observation.end_reason is None)
 
 
+@lru_cache(maxsize=64)
+def _any_price(products: int) -> tuple[LegalPrices, ...]:
+    """What may be asked or bid for each of some products where no limit rules."""
+    return tuple(LegalPrices(product, 1, MAX_PRICE_CENTS) for product in range(products))
+
+
 def _prices(observation: Observation) -> tuple[LegalPrices, ...]:
     """Per product that is left: 1 cent to the largest price, or to the own limit where it rules."""
+    products = observation.products
+    ranges = _within_limits(observation) if observation.regulated else _any_price(len(products))
+    for product in products:
+        if product.units_left < 1:
+            return tuple([limits for limits in ranges if products[limits.product].units_left > 0])
+    return ranges
+
+
+def _within_limits(observation: Observation) -> tuple[LegalPrices, ...]:
     ranges = []
     for index, product in enumerate(observation.products):
-        if product.units_left < 1:
-            continue
-        if observation.regulated or index >= len(_UNBOUND):
-            low, high = _limits(observation, index)
-            if low <= high:
-                ranges.append(LegalPrices(index, low, high))
-        else:
-            ranges.append(_UNBOUND[index])
+        low, high = _limits(observation, product)
+        if low <= high:
+            ranges.append(LegalPrices(index, low, high))
     return tuple(ranges)
 
 
-def _limits(observation: Observation, product: int) -> tuple[Cents, Cents]:
-    """Lowest and highest price that may be agreed for a product; the first is above the second where none may."""
-    if not observation.regulated:
-        return 1, MAX_PRICE_CENTS
-    own = observation.products[product].reservation_value_cents
-    return (1, min(MAX_PRICE_CENTS, own)) if observation.role is _BUYER else (max(1, own), MAX_PRICE_CENTS)
-
-
 def _thread(observation: Observation, thread: SeenThread, prices: tuple[LegalPrices, ...]) -> LegalThread:
-    accept, reject = [], []
+    reject: tuple[int, ...] = ()
+    accept: tuple[int, ...] = ()
     for offer in thread.standing:
-        if offer.mine or observation.products[offer.product].units_left < 1:
-            continue
-        reject.append(offer.offer_id)
-        low, high = _limits(observation, offer.product)
-        if low <= offer.price_cents <= high:
-            accept.append(offer.offer_id)
-    return LegalThread(thread.buyer, prices, tuple(accept), tuple(reject))
+        if not offer.mine:
+            product = observation.products[offer.product]
+            if product.units_left > 0:
+                reject = (*reject, offer.offer_id)
+                if observation.regulated:
+                    low, high = _limits(observation, product)
+                    if low <= offer.price_cents <= high:
+                        accept = (*accept, offer.offer_id)
+    return LegalThread(thread.buyer, prices, accept if observation.regulated else reject, reject)
+
+
+def _limits(observation: Observation, product: SeenProduct) -> tuple[Cents, Cents]:
+    """Lowest and highest price of a regulated seat; the first is above the second where none is left to it."""
+    own = product.reservation_value_cents
+    return (1, min(MAX_PRICE_CENTS, own)) if observation.role is _BUYER else (max(1, own), MAX_PRICE_CENTS)

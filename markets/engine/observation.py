@@ -164,19 +164,27 @@ class SeenEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
     """What `party` may know of the table as it stands; `now_ms` is the driver's clock."""
-    scenario = state.scenario
-    mechanism = scenario.mechanism
-    frame = scenario.views.get(party)
-    if not isinstance(frame, Observation):
-        frame = scenario.views[party] = _frame(scenario, party)
-    role = frame.role
-    if role is _BUYER:
-        seen: tuple[SeenThread, ...] = (_seen_thread(state, state.threads[buyer_of(party) - 1], role),)
-        to_move = seen[0].my_move
+    scenario, threads, reason = state.scenario, state.threads, state.end_reason
+    known: tuple[Observation, int] | None = scenario.views.get(party)
+    if known is None:
+        known = scenario.views[party] = _frame(scenario, party), buyer_of(party)
+    frame, own = known
+    role, mechanism = frame.role, scenario.mechanism
+    if own or len(threads) == 1:
+        first = _seen_thread(state, threads[own - 1], role)
+        seen: tuple[SeenThread, ...] = (first,)
+        to_move = first.my_move
     else:
-        seen, to_move = _seen_by_seller(state)
-    turns_left = _turns_left(state, role)
-    if type(mechanism) is EventDriven:
+        seen = _conversations(state)
+        first = seen[0]
+        to_move = any(thread.my_move for thread in seen)
+    turns_left: int | None
+    if type(mechanism) is Alternating:
+        turns_left = mechanism.rounds - first.my_messages
+    elif type(mechanism) is SellerTurns:
+        turns_left = None if own else mechanism.turns - state.turns_used
+    else:
+        turns_left = max(0, mechanism.rounds - first.my_messages)
         changed = state.deals or state.threads[0].desk(role).searched
         return _with(
             frame,
@@ -184,11 +192,11 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
             threads=seen,
             turns_left=turns_left,
             to_move=to_move,
-            end_reason=state.end_reason,
+            end_reason=reason,
             now_ms=now_ms,
             events_left=mechanism.events - state.events_used,
         )
-    if not state.deals and state.end_reason is None:
+    if reason is None and not state.deals:
         return _with(frame, threads=seen, turns_left=turns_left, to_move=to_move, now_ms=now_ms)
     return _with(
         frame,
@@ -196,7 +204,7 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
         threads=seen,
         turns_left=turns_left,
         to_move=to_move,
-        end_reason=_seen_reason(state.end_reason, frame.family, role),
+        end_reason=_seen_reason(reason, frame.family, role),
         now_ms=now_ms,
     )
 
@@ -322,36 +330,42 @@ def _seen_reason(reason: EndReason | None, family: Family, role: Role) -> EndRea
     return EndReason.CLOSED
 
 
-def _turns_left(state: State, role: Role) -> int | None:
-    mechanism = state.scenario.mechanism
-    if role is _SELLER:
-        return rules.turns_left(state)
-    if type(mechanism) is SellerTurns:
-        return None
-    left = mechanism.rounds - state.threads[0].buyer_messages
-    return left if type(mechanism) is Alternating else max(0, left)
+_CONVERSATIONS = "conversations"
+"""Where `Scenario.views` keeps each thread of the state that was looked at last, and what the seller sees of it."""
 
 
-def _seen_by_seller(state: State) -> tuple[tuple[SeenThread, ...], bool]:
-    """All conversations, and whether the seller may write in any."""
-    seen, to_move = [], False
-    for thread in state.threads:
-        view = _seen_thread(state, thread, _SELLER)
-        to_move = to_move or view.my_move
+def _conversations(state: State) -> tuple[SeenThread, ...]:
+    """All conversations of a seller with several; one that has not changed is not written out again.
+
+    Beside the thread itself, only that the negotiation is over or the seller's turns are used up shows in it.
+    """
+    if state.end_reason is not None or rules.turns_left(state) < 1:
+        return tuple([_seen_thread(state, thread, _SELLER) for thread in state.threads])
+    kept: list[tuple[Thread | None, SeenThread | None]] | None = state.scenario.views.get(_CONVERSATIONS)
+    if kept is None:
+        kept = state.scenario.views[_CONVERSATIONS] = [(None, None)] * len(state.threads)
+    seen = []
+    for place, thread in enumerate(state.threads):
+        latest, view = kept[place]
+        if latest is not thread or view is None:
+            view = _seen_thread(state, thread, _SELLER)
+            kept[place] = thread, view
         seen.append(view)
-    return tuple(seen), to_move
+    return tuple(seen)
 
 
 def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
+    standing = thread.standing_for_seller
     if role is _SELLER:
         buyer, other, offers = thread.buyer, _BUYER, thread.seen_by_seller
         own_messages, their_messages = thread.seller_messages, thread.buyer_messages
     else:
         buyer, other, offers = 0, _SELLER, thread.seen_by_buyer
         own_messages, their_messages = thread.buyer_messages, thread.seller_messages
-    standing = []
-    for offer in thread.standing:
-        standing.append(offers[offer.offer_id - 1])
+        mirrored = []
+        for offer in standing:
+            mirrored.append(offers[offer.offer_id - 1])
+        standing = tuple(mirrored)
     deal = None
     for made in state.deals:
         if made.buyer == thread.buyer:
@@ -362,7 +376,7 @@ def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
         my_move=rules.may_write(state, role, thread),
         their_move=thread.to_move is other and state.end_reason is None,
         offers=offers,
-        standing=tuple(standing),
+        standing=standing,
         my_messages=own_messages,
         their_messages=their_messages,
         position=thread.position,

@@ -69,11 +69,11 @@ def buyer_of(party: Party) -> int:
 
     Raises `ValueError` for what is no chair, so that nobody is taken for somebody else.
     """
-    if party == SELLER:
-        return 0
     known = _BUYERS.get(party)
     if known is not None:
         return known
+    if party == SELLER:
+        return 0
     buyer = int(party.removeprefix("buyer-"))
     if buyer < 1 or party != buyer_party(buyer):
         raise ValueError(f"{party!r} is no party of a negotiation.")

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import msgspec
 
@@ -209,7 +209,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return len(self.buyer_values_cents)
 
     @cached_property
-    def views(self) -> dict[str, object]:
+    def views(self) -> dict[str, Any]:
         """Room for what `observation` works out of a scenario once for each party; no part of its value."""
         return {}
 

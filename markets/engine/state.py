@@ -94,10 +94,12 @@ class Thread(msgspec.Struct, frozen=True, gc=False):
     to_move: Role | None = None
     """Who owes the next message here; None while the seller is free to choose a thread. In an
     event-driven conversation whoever did not speak last; both are free to write."""
-    offers: tuple[Offer, ...] = ()
-    """Every offer ever made here, oldest first."""
-    standing: tuple[Offer, ...] = ()
-    """Those that can be accepted now."""
+    seen_by_seller: tuple[SeenOffer, ...] = ()
+    """Every offer ever made here as the seller sees it, oldest first."""
+    seen_by_buyer: tuple[SeenOffer, ...] = ()
+    """The same as the buyer sees it. Both are kept, so that nobody has to write them out at every look."""
+    standing_for_seller: tuple[SeenOffer, ...] = ()
+    """Those of `seen_by_seller` that can be accepted now."""
     seller_messages: int = 0
     buyer_messages: int = 0
     position: int = 0
@@ -105,9 +107,16 @@ class Thread(msgspec.Struct, frozen=True, gc=False):
     seller_desk: Desk | None = None
     buyer_desk: Desk | None = None
     """What the sides are at in an event-driven conversation; None in every other."""
-    seen_by_seller: tuple[SeenOffer, ...] = ()
-    seen_by_buyer: tuple[SeenOffer, ...] = ()
-    """`offers` as either side sees them, kept so that nobody has to write them out at every look."""
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """Every offer ever made here, oldest first."""
+        return tuple([_made(seen) for seen in self.seen_by_seller])
+
+    @property
+    def standing(self) -> tuple[Offer, ...]:
+        """Those that can be accepted now."""
+        return tuple([_made(seen) for seen in self.standing_for_seller])
 
     def desk(self, role: Role) -> Desk:
         """The desk of one side of an event-driven conversation."""
@@ -115,6 +124,11 @@ class Thread(msgspec.Struct, frozen=True, gc=False):
         if desk is None:
             raise ValueError("Only an event-driven conversation has desks.")
         return desk
+
+
+def _made(seen: SeenOffer) -> Offer:
+    """An offer that the seller sees, with its maker's name."""
+    return Offer(seen.offer_id, _SELLER if seen.mine else _BUYER, seen.product, seen.price_cents)
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
@@ -175,21 +189,20 @@ def evolve(state: State, event: Event) -> State:
 
 def _offer_made(state: State, event: OfferMade) -> State:
     """Put an offer among those that were made and those that stand, and hand the move on."""
-    offer_id, by, product, price_cents = event.offer_id, event.by, event.product, event.price_cents
+    offer_id, product, price_cents = event.offer_id, event.product, event.price_cents
+    selling = event.by is _SELLER
     thread, mechanism = state.threads[event.buyer - 1], type(state.scenario.mechanism)
-    selling, speaks = by is _SELLER, not event.opening
-    made = (Offer(offer_id, by, product, price_cents),)
-    standing: tuple[Offer, ...] = made
-    if thread.standing:
-        kept = []
-        for offer in thread.standing:
-            if offer.by is not by or offer.product != product:
-                kept.append(offer)
-        standing = (*kept, *made)
-    to_move, messages, seller_desk, buyer_desk, counted = thread.to_move, 0, None, None, 0
-    if speaks:
+    sold = (SeenOffer(offer_id, selling, product, price_cents),)
+    bought = (SeenOffer(offer_id, not selling, product, price_cents),)
+    standing: tuple[SeenOffer, ...] = sold
+    for offer in reversed(thread.standing_for_seller):
+        if offer.mine is not selling or offer.product != product:
+            standing = (offer, *standing)
+    to_move, messages = thread.to_move, 0
+    if not event.opening:
         messages = 1
         to_move = _BUYER if selling else None if mechanism is SellerTurns else _SELLER
+    seller_desk, buyer_desk, counted = None, None, 0
     if mechanism is EventDriven:
         seller_desk, buyer_desk = _woken(thread, selling=selling)
         counted = messages
@@ -197,15 +210,14 @@ def _offer_made(state: State, event: OfferMade) -> State:
         thread.buyer,
         thread.status,
         to_move,
-        thread.offers + made,
+        thread.seen_by_seller + sold,
+        thread.seen_by_buyer + bought,
         standing,
         thread.seller_messages + messages if selling else thread.seller_messages,
         thread.buyer_messages if selling else thread.buyer_messages + messages,
         thread.position + 1,
         seller_desk,
         buyer_desk,
-        (*thread.seen_by_seller, SeenOffer(offer_id, selling, product, price_cents)),
-        (*thread.seen_by_buyer, SeenOffer(offer_id, not selling, product, price_cents)),
     )
     return _put(state, thread, messages if selling else 0, counted)
 
@@ -279,7 +291,7 @@ def _party_left(state: State, event: PartyLeft) -> State:
     for buyer in buyers:
         thread = state.thread(buyer)
         if thread.status is ThreadStatus.OPEN:
-            thread = _with(_moved(thread), status=ThreadStatus.LEFT, standing=())
+            thread = _with(_moved(thread), status=ThreadStatus.LEFT, standing_for_seller=())
             state = _closed(_put(state, thread), buyer)
     return _with(state, version=version)
 
@@ -344,8 +356,8 @@ def _at_desk(state: State, buyer: int, role: Role, desk: Desk) -> State:
 
 
 def _without(thread: Thread, offer_id: int) -> Thread:
-    standing = tuple(offer for offer in thread.standing if offer.offer_id != offer_id)
-    return _with(thread, standing=standing)
+    standing = tuple([offer for offer in thread.standing_for_seller if offer.offer_id != offer_id])
+    return _with(thread, standing_for_seller=standing)
 
 
 def _moved(thread: Thread) -> Thread:

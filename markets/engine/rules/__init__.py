@@ -261,10 +261,10 @@ def thread_of(state: State, party: Party, action: Action) -> int:
         if named and named != own:
             raise IllegalAction(RefusalCode.UNKNOWN_THREAD)
         return own
-    if isinstance(action, Leave):
+    if type(action) is Leave:
         return 0
     buyers = len(state.threads)
-    if 1 <= named <= buyers:
+    if 0 < named <= buyers:
         return named
     if named == 0 and buyers == 1:
         return 1
@@ -305,7 +305,7 @@ def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | Non
 def _budget_used(state: State) -> bool:
     mechanism = state.scenario.mechanism
     if type(mechanism) is Alternating:
-        return alternating.budget_used(mechanism, state.threads[0])
+        return alternating.budget_used(state, mechanism)
     if type(mechanism) is SellerTurns:
         return seller_turns.budget_used(state, mechanism)
     if type(mechanism) is EventDriven:
@@ -328,9 +328,9 @@ def _left(state: State, party: Party) -> PartyLeft:
 def _going_on(state: State, event: Event) -> tuple[tuple[Event, ...], State]:
     """`event`, which sells nothing and closes no conversation: only a budget can end the negotiation with it."""
     after = evolve(state, event)
-    if not _budget_used(after):
-        return (event,), after
-    return _closing(state, (event,))
+    if _budget_used(after):
+        return _ended((event,), after, _out_of_budget(after))
+    return (event,), after
 
 
 def _closing(
@@ -340,13 +340,14 @@ def _closing(
     nobody_left: EndReason = EndReason.BUYERS_GONE,
 ) -> tuple[tuple[Event, ...], State]:
     """`events` and, where they leave nothing to do, the end."""
-    after = state
-    for event in events:
-        after = evolve(after, event)
+    after = _fold(state, events)
     reason = _end_reason(after, nobody_left)
-    if reason is None:
-        return events, after
-    ended = NegotiationEnded(reason=reason)
+    return (events, after) if reason is None else _ended(events, after, reason)
+
+
+def _ended(events: tuple[Event, ...], after: State, reason: EndReason) -> tuple[tuple[Event, ...], State]:
+    """`events` and the end."""
+    ended = NegotiationEnded(reason)
     return (*events, ended), evolve(after, ended)
 
 
@@ -358,9 +359,11 @@ def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
             break
     else:
         return EndReason.DEAL if _all_served(state) else nobody_left
-    if _budget_used(state):
-        return EndReason.EVENTS_USED if type(state.scenario.mechanism) is EventDriven else EndReason.TURNS_USED
-    return None
+    return _out_of_budget(state) if _budget_used(state) else None
+
+
+def _out_of_budget(state: State) -> EndReason:
+    return EndReason.EVENTS_USED if type(state.scenario.mechanism) is EventDriven else EndReason.TURNS_USED
 
 
 def _all_served(state: State) -> bool:

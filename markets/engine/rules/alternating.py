@@ -2,7 +2,7 @@
 
 from markets.engine.protocol import RefusalCode, Role
 from markets.engine.scenarios import Alternating
-from markets.engine.state import Thread
+from markets.engine.state import State, Thread
 
 
 def refusal(role: Role, thread: Thread) -> RefusalCode | None:
@@ -10,6 +10,7 @@ def refusal(role: Role, thread: Thread) -> RefusalCode | None:
     return None if thread.to_move is role else RefusalCode.NOT_YOUR_TURN
 
 
-def budget_used(mechanism: Alternating, thread: Thread) -> bool:
+def budget_used(state: State, mechanism: Alternating) -> bool:
     """Whether both sides have sent their last message."""
+    thread = state.threads[0]
     return thread.seller_messages + thread.buyer_messages >= 2 * mechanism.rounds

@@ -20,7 +20,7 @@ from markets.engine.protocol import (
     Role,
     is_valid_price,
 )
-from markets.engine.state import Offer, State, Thread, ThreadStatus
+from markets.engine.state import SeenOffer, State, Thread, ThreadStatus
 
 
 def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> OfferMade:
@@ -34,7 +34,7 @@ def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> OfferMa
         raise IllegalAction(RefusalCode.PRICE_OUT_OF_RANGE)
     if state.scenario.regulated:
         _check_reservation(state, thread, role, product, price_cents)
-    return OfferMade(role, thread.buyer, len(thread.offers) + 1, product, price_cents)
+    return OfferMade(role, thread.buyer, len(thread.seen_by_seller) + 1, product, price_cents)
 
 
 def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tuple[Event, ...]:
@@ -44,7 +44,7 @@ def accept(state: State, thread: Thread, role: Role, action: AcceptOffer) -> tup
     sold_out = state.stock_left[offer.product] == 1
     events: list[Event] = [OfferAccepted(role, thread.buyer, offer.offer_id, offer.product, offer.price_cents)]
     for other in state.threads:
-        for standing in other.standing:
+        for standing in other.standing_for_seller:
             if other.buyer == thread.buyer:
                 if standing.offer_id != offer.offer_id:
                     events.append(OfferLapsed(other.buyer, standing.offer_id, LapseReason.BUYER_SERVED))
@@ -63,25 +63,25 @@ def reject(thread: Thread, role: Role, action: RejectOffer) -> OfferRejected:
 
 def lost_to_another(state: State, thread: Thread, offer_id: int) -> bool:
     """Whether an offer cannot be had in an open thread because its product went to somebody else."""
-    if thread.status is not ThreadStatus.OPEN or not 1 <= offer_id <= len(thread.offers):
+    if thread.status is not ThreadStatus.OPEN or not 1 <= offer_id <= len(thread.seen_by_seller):
         return False
-    return state.stock_left[thread.offers[offer_id - 1].product] < 1
+    return state.stock_left[thread.seen_by_seller[offer_id - 1].product] < 1
 
 
-def _standing_offer(state: State, thread: Thread, role: Role, offer_id: int) -> Offer:
+def _standing_offer(state: State, thread: Thread, role: Role, offer_id: int) -> SeenOffer:
     offer = _offer_of_the_other_side(thread, role, offer_id)
     if state.stock_left[offer.product] < 1:
         raise IllegalAction(RefusalCode.SOLD_OUT)
     return offer
 
 
-def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> Offer:
-    for offer in thread.standing:
+def _offer_of_the_other_side(thread: Thread, role: Role, offer_id: int) -> SeenOffer:
+    for offer in thread.standing_for_seller:
         if offer.offer_id == offer_id:
-            if offer.by is role:
+            if offer.mine is (role is Role.SELLER):
                 raise IllegalAction(RefusalCode.OWN_OFFER)
             return offer
-    if 1 <= offer_id <= len(thread.offers):
+    if 1 <= offer_id <= len(thread.seen_by_seller):
         raise IllegalAction(RefusalCode.OFFER_GONE)
     raise IllegalAction(RefusalCode.UNKNOWN_OFFER)
 
