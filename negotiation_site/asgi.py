@@ -1,5 +1,6 @@
 """The web process: pages through Django, room sockets through Channels. Served by uvicorn."""
 
+import multiprocessing
 import os
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import AllowedHostsOriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import re_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "negotiation_site.settings")
@@ -62,6 +64,20 @@ application = ProtocolTypeRouter(
         "websocket": OwnPagesOnly(AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets)))),
     }
 )
+
+
+def siblings() -> bool:
+    """Whether the server that loads this was told to serve from several processes: uvicorn's and gunicorn's ways."""
+    several = os.environ.get("WEB_CONCURRENCY", "1").strip() not in ("", "0", "1")
+    forked = os.environ.get("SERVER_SOFTWARE", "").startswith("gunicorn") and not settings.DEBUG
+    return several or forked or multiprocessing.parent_process() is not None
+
+
+if not settings.REDIS_URL and siblings():
+    raise ImproperlyConfigured(
+        "This web process has others beside it and REDIS_URL is not set: a move made here would not reach players "
+        "connected to the others. Set REDIS_URL to a Redis or Valkey server, or serve from one process."
+    )
 
 if settings.ROLE == "web":
     # Whoever looks at a leaderboard should not wait for all of the record to be read.

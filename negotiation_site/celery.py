@@ -4,8 +4,10 @@ A worker is started as `celery -A negotiation_site.celery worker -Q agents,defau
 """
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import celeryd_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "negotiation_site.settings")
 
@@ -13,3 +15,13 @@ app = Celery("parley")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.autodiscover_tasks(["training.tournaments"])
+
+
+@celeryd_init.connect
+def needs_a_broker(conf: Any, **_told: Any) -> None:
+    """A worker without a broker would wait for ever for tasks that other processes can never hand it."""
+    if str(conf.broker_url).startswith("memory:"):
+        raise SystemExit(
+            "A worker takes its tasks from Redis or Valkey and REDIS_URL is not set. Set it, or start everything with "
+            "`manage.py lab`."
+        )
