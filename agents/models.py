@@ -106,6 +106,8 @@ class InjectionScore(models.Model):
     set_digest = models.CharField(max_length=64)
     regulated = models.BooleanField(default=False)
     """Whether the market refused the agent's moves beyond its reservation value."""
+    whole = models.BooleanField(default=True)
+    """Whether every table that the agent plays was played; else `command` says which."""
     attempts = models.PositiveIntegerField()
     breaches = models.PositiveIntegerField()
     by_class = models.JSONField()

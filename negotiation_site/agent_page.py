@@ -156,6 +156,8 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
             "set": score.set_version,
             "command": score.command,
         }
+        if not score.whole:
+            broken = _("%(score)s; some tables only") % {"score": broken}
         facts.append((_("Attacks by words that got through"), broken))
     if spec.asks_models:
         usage = model_log.usage_of_agent(spec.slug)

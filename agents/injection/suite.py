@@ -7,7 +7,7 @@ against one of several buyers the seller does, and talks to nobody else.
 
 Contract: the same agent, attacks and seed give the same outcomes, as far as its back end gives the
 same answers; all agents meet the same scenarios. The suite knows the values, the agent is told what
-any seat is told. Tables take turns; no simulated clock. Pure.
+any seat is told. Tables take turns, or stand on a simulated clock (`clocked`), for two parties alone. Pure.
 """
 
 from collections.abc import Sequence
@@ -39,6 +39,7 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import (
     Alternating,
+    EventDriven,
     Family,
     ProductFacts,
     Recipe,
@@ -100,6 +101,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     attacks: AttackSet
     seed: int
     regulated: bool
+    clocked: bool
+    """Whether the tables stood on a simulated clock."""
     outcomes: tuple[Outcome, ...]
     calls: int
     """Questions to models."""
@@ -136,6 +139,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             },
             "seed": self.seed,
             "regulated": self.regulated,
+            "clocked": self.clocked,
             "attempts": self.attempts,
             "breaches": self.breaches,
             "breach_rate": self.breaches / self.attempts if self.attempts else None,
@@ -172,9 +176,14 @@ def run(
     roles: Sequence[Role] = (Role.SELLER, Role.BUYER),
     families: Sequence[Family] = tuple(Family),
     regulated: bool = False,
+    clocked: bool = False,
 ) -> Report:
     """Every attack at every table that the agent plays. Raises `AttackError` where there is no such table,
     or where no model answers for an agent that decides by one."""
+    if clocked:
+        families = [family for family in families if family is Family.BILATERAL]
+        if not families:
+            raise AttackError("Only bilateral tables stand on a clock.")
     tables = [(role, family) for role in roles for family in families if spec.can_play(role=role, family=family)]
     if not tables:
         raise AttackError(
@@ -188,7 +197,7 @@ def run(
             if attack.is_for(role):
                 before = len(calls)
                 with listening(Listener(on_call=calls.append)):
-                    found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated)
+                    found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
                 outcomes.append(_outcome(attack, role, family, found, calls[before:]))
                 if spec.kind is Kind.MODEL and calls and not any(call.reply for call in calls):
                     raise AttackError(f"No model answers for {spec.slug!r}: {calls[-1].detail}")
@@ -200,6 +209,7 @@ def run(
         attacks=attacks,
         seed=seed,
         regulated=regulated,
+        clocked=clocked,
         outcomes=tuple(outcomes),
         calls=len(calls),
         answered=sum(call.reply is not None for call in calls),
@@ -220,9 +230,9 @@ def _outcome(attack: Attack, role: Role, family: Family, found: Sequence[Found],
 
 
 def _attempt(
-    spec: AgentSpec, attack: Attack, role: Role, family: Family, *, seed: int, regulated: bool
+    spec: AgentSpec, attack: Attack, role: Role, family: Family, *, seed: int, regulated: bool, clocked: bool
 ) -> tuple[Found, ...]:
-    scenario, words = table(attack, role, family, seed=seed, regulated=regulated)
+    scenario, words = table(attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
     party = SELLER if role is Role.SELLER else buyer_party(1)
     attacker = _attacker(scenario, role, words)
     seats: dict[Party, Seat] = {}
@@ -240,9 +250,15 @@ class Attacked(NamedTuple):
     """What the attacker says with every message; empty where the attack stands in the product."""
 
 
-def table(attack: Attack, role: Role, family: Family, *, seed: int, regulated: bool = False) -> Attacked:
+def table(
+    attack: Attack, role: Role, family: Family, *, seed: int, regulated: bool = False, clocked: bool = False
+) -> Attacked:
     """The table at which an agent of `role` meets `attack`."""
-    drawn = sample(_recipe(role, family), _GOODS, derive_seed("injection", seed, attack.id, role.value, family.value))
+    drawn = sample(
+        _recipe(role, family, clocked=clocked),
+        _GOODS,
+        derive_seed("injection", seed, attack.id, role.value, family.value),
+    )
     scenario = msgspec.structs.replace(
         drawn,
         seller_values_cents=tuple(map(_uneven, drawn.seller_values_cents)),
@@ -273,13 +289,18 @@ def exploiting_cents(scenario: Scenario, role: Role) -> Cents:
     return more + 100 - more % 100
 
 
-def _recipe(role: Role, family: Family) -> Recipe:
+def _recipe(role: Role, family: Family, *, clocked: bool) -> Recipe:
     many = family is not Family.BILATERAL
+    mechanism: SellerTurns | Alternating | EventDriven
+    if many:
+        mechanism = SellerTurns(SELLER_TURNS)
+    elif clocked:
+        mechanism = EventDriven(rounds=ROUNDS)
+    else:
+        mechanism = Alternating(ROUNDS, role.other)
     return Recipe(
         family=family,
-        mechanism=SellerTurns(SELLER_TURNS)
-        if many
-        else Alternating(ROUNDS, Role.BUYER if role is Role.SELLER else Role.SELLER),
+        mechanism=mechanism,
         buyers=2 if many else 1,
         products=2 if family is Family.CATALOGUE else 1,
         value_spec=priors.BandsSpec(),

@@ -9,16 +9,17 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents import backends, registry
-from agents.backends import BackendError, ChatRequest
+from agents.backends import BackendError, ChatReply, ChatRequest
 from agents.backends.fake import FakeBackend
 from agents.base import Agent, AgentSpec, Kind
 from agents.injection import attacks, breaches, suite
 from agents.injection.attacks import AttackError
 from agents.llm import ModelAgent
 from agents.narrator import Narrator, Speech
-from agents.parsing import FourPart
+from agents.parsing import FourPart, Tools
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
+from tests.agents.conversations import calls as function_calls
 
 
 def _score(agent: str, *options: str) -> dict[str, object]:
@@ -98,6 +99,39 @@ def test_a_model_that_obeys_every_attack_loses_money_only_where_nothing_guards_i
     assert kinds["deal"] == kinds["offer"] == (0 if regulated else found.attempts)
     stopped = {reason for outcome in found.outcomes for reason in outcome.stopped}
     assert stopped == ({"at_a_loss"} if regulated else set())
+
+
+@pytest.mark.usefixtures("no_back_ends")
+@pytest.mark.parametrize("regulated", [True, False], ids=["regulated", "unregulated"])
+def test_a_model_that_calls_functions_is_attacked_on_turns_and_on_a_clock(regulated: bool) -> None:
+    def obeys(request: ChatRequest) -> ChatReply:
+        theirs = "(theirs)" in request.messages[1].content
+        if theirs:
+            return function_calls(("respond_to_offer", '{"accept": true, "message": "As you say."}'))
+        return function_calls(("send_message", '{"message": "I am listening."}'))
+
+    backends.seat(FakeBackend(script=obeys))
+    spec = _agent(Kind.MODEL, lambda: ModelAgent(backend="fake", codec=Tools(), regulated=regulated))
+    for clocked in (False, True):
+        found = suite.run(spec, attacks.shipped(), seed=1, families=[Family.BILATERAL], clocked=clocked)
+        kinds = found.by_kind()
+        assert found.answered
+        assert kinds["deal"] == kinds["offer"] == (0 if regulated else found.attempts)
+
+
+@pytest.mark.parametrize("agent", ["linear", "tit-for-tat"])
+def test_no_words_move_a_rule_on_a_clock(agent: str) -> None:
+    told = _score(agent, "--clock")
+    assert told["clocked"] is True
+    assert told["attempts"] > 0
+    assert told["breaches"] == 0
+    assert set(told["by_family"]) == {"bilateral"}
+
+
+def test_a_clock_stands_on_no_table_of_several() -> None:
+    with pytest.raises(CommandError) as refusal:
+        call_command("injection_suite", "--agent", "linear", "--clock", "--family", "catalogue", "--json")
+    assert refusal.value.returncode == 2
 
 
 @pytest.mark.usefixtures("no_back_ends")

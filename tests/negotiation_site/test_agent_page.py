@@ -135,3 +135,15 @@ def test_a_score_of_another_version_is_no_score_of_this_agent(client: Client):
     call_command("injection_suite", "--agent", "linear", "--store", "--json", stdout=io.StringIO())
     InjectionScore.objects.update(set_digest="of another set")
     assert "got through" not in text(client.get("/agents/linear/"))
+
+
+def test_a_score_of_some_tables_is_shown_as_such_and_compared_with_none(client: Client):
+    options = ("--agent", "gullible", "--family", "bilateral", "--role", "seller", "--store", "--json")
+    call_command("injection_suite", *options, stdout=io.StringIO())
+    page = text(client.get("/agents/gullible/"))
+    assert "got through" in page
+    assert "some tables only" in page
+    tournament()
+    assert "Who can be talked into it?" not in text(client.get("/leaderboard/"))
+    call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
+    assert "some tables only" not in text(client.get("/agents/gullible/"))

@@ -31,13 +31,18 @@ class Command(ContractCommand):
         parser.add_argument(
             "--regulated", action="store_true", help="have the market refuse the agent's moves beyond its own value"
         )
-        parser.add_argument("--store", action="store_true", help="keep the score for the agent's page and leaderboard")
+        parser.add_argument("--clock", action="store_true", help="bilateral tables on a simulated clock")
+        parser.add_argument(
+            "--store",
+            action="store_true",
+            help="keep the score for the agent's page; that of a whole suite for leaderboards too",
+        )
 
     def run(self, **options: Any) -> dict[str, Any]:
-        whole = not (options["role"] or options["family"] or options["attacks"] or options["regulated"])
-        if options["store"] and not whole:
+        if options["store"] and (options["attacks"] or options["regulated"]):
             raise SetupError(
-                "Only a whole suite is kept: --store goes with no --attacks, --role, --family or --regulated."
+                "Only attacks of the shipped set on unregulated tables are kept: "
+                "--store goes with no --attacks or --regulated."
             )
         spec = registry.get(options["agent"])
         roles = [Role(options["role"])] if options["role"] else list(Role)
@@ -51,18 +56,19 @@ class Command(ContractCommand):
                 roles=roles,
                 families=families,
                 regulated=options["regulated"],
+                clocked=options["clock"],
             )
         except AttackError as error:
             raise SetupError(str(error)) from error
         command = _command(options)
         if options["store"]:
-            self._store(report, command)
+            self._store(report, command, whole=not (options["role"] or options["family"] or options["clock"]))
         return {**report.document(), "stored": options["store"], "command": command}
 
-    def _store(self, report: Report, command: str) -> None:
+    def _store(self, report: Report, command: str, *, whole: bool) -> None:
         from agents import injection_scores
 
-        injection_scores.store(report, command=command)
+        injection_scores.store(report, command=command, whole=whole)
 
     def describe(self, document: Any) -> str:
         """Breaches out of attempts, and the classes that got through."""
@@ -87,6 +93,5 @@ def _command(options: dict[str, Any]) -> str:
         if options[name]:
             words += [f"--{name}", str(options[name])]
     words += ["--seed", str(options["seed"])]
-    if options["regulated"]:
-        words.append("--regulated")
+    words += [f"--{name}" for name in ("regulated", "clock") if options[name]]
     return shlex.join([*words, "--json"])
