@@ -10,7 +10,8 @@ prompts and answers of models in those rooms; sessions, traces of signing in, li
 administration's journal. What stays: moves, prices, values, outcomes and others' own words. A record's
 hash and its replay are the same before and after.
 
-What was given away before (exports, downloads, backups, models trained on open games) is out of reach.
+Data sets that were made on the site and hold the person lose their files (`signals.person_erased`). What was given away
+before (downloads, folders that a command wrote, backups, models trained on open games) is out of reach.
 """
 
 import re
@@ -40,7 +41,7 @@ from markets.models import (
     SeatKind,
     Utterance,
 )
-from markets.signals import person_erased, words_erased
+from markets.signals import party_erased, person_erased, words_erased
 
 QUOTE_WORDS = 4
 """Words of a person in a row that make a quotation."""
@@ -66,6 +67,8 @@ class Erased:
     sessions: int = 0
     account: bool = False
     imported_dialogues: int = 0
+    exports: int = 0
+    """Data sets on this server that held the person: their files went, their rows and hashes stay."""
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,14 @@ def foreseen(participant: Participant) -> Erased:
 def erase_imported(pseudonym: str) -> Erased:
     """Erase one party of an imported dialogue, in every corpus that holds it: its pseudonym and its words."""
     with transaction.atomic():
-        parties = list(ImportedParty.objects.filter(pseudonym=pseudonym))
+        parties = list(ImportedParty.objects.filter(pseudonym=pseudonym).select_related("dialogue__corpus"))
         erased = Erased(imported_dialogues=len(parties))
+        names = sorted({party.dialogue.corpus.name for party in parties})
         for party in parties:
             erased.texts += ImportedText.objects.filter(dialogue=party.dialogue_id, party=party.party).delete()[0]
             party.delete()
+        withdrawn = party_erased.send(sender=ImportedParty, corpora=tuple(names))
+        erased.exports = sum(int(count or 0) for _receiver, count in withdrawn)
     return erased
 
 
@@ -189,7 +195,8 @@ def _erase_from_tables(participant: Participant, account: User | None) -> Erased
     AgentTurn.objects.filter(room__in=rooms).exclude(error="").update(error="")
     answers = words_erased.send(sender=Room, room_ids=tuple(rooms))
     erased.model_calls = sum(int(emptied or 0) for _receiver, emptied in answers)
-    person_erased.send(sender=Participant, participant=participant)
+    withdrawn = person_erased.send(sender=Participant, participant=participant)
+    erased.exports = sum(int(count or 0) for _receiver, count in withdrawn)
     erased.sessions = _end_sessions(participant)
     _forget_in_journal(participant)
     participant.delete()

@@ -11,6 +11,12 @@ from typing import Any
 
 from markets.export_splits import SPLITS
 
+NOTHING = (
+    "There are no rows. `datasets` builds no split of nothing: read it with "
+    "`load_dataset(DIR, streaming=True)`, or the files as they are."
+)
+"""What a card says of a data set without a row."""
+
 
 def head(
     *, licence: str, tables: Mapping[str, Mapping[str, int]], features: Sequence[Mapping[str, Any]] = ()

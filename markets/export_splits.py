@@ -29,6 +29,11 @@ class Splits:
         self._first: dict[int, int] = {}
         self._moved = ""
 
+    @property
+    def participants(self) -> tuple[int, ...]:
+        """Everybody who sat somewhere."""
+        return tuple(self._first)
+
     def sat(self, participant: int, key: int) -> None:
         """Somebody was in a scenario."""
         known = self._first.setdefault(participant, key)

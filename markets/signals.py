@@ -12,4 +12,8 @@ rooms in tables of its own empties them and returns in how many rows."""
 
 person_erased = Signal()
 """A person is being erased, in the transaction that does it. Keyword argument: `participant`. Packages above forget
-whatever of that person their own tables hold."""
+whatever of that person their own tables hold; whoever withdraws data sets that hold the person returns how many."""
+
+party_erased = Signal()
+"""A party of an imported dialogue is being erased, in the transaction that does it. Keyword argument: `corpora`, the
+names of those that held it. Whoever withdraws data sets made of them returns how many."""

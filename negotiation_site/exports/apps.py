@@ -8,3 +8,11 @@ class ExportsConfig(AppConfig):
     label = "exports"
     verbose_name = "Exports"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Withdraw data sets that hold somebody who is erased."""
+        from markets.signals import party_erased, person_erased
+        from negotiation_site.exports import erasing
+
+        person_erased.connect(erasing.person_goes, dispatch_uid="exports.person_goes")
+        party_erased.connect(erasing.party_goes, dispatch_uid="exports.party_goes")

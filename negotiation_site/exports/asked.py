@@ -115,8 +115,8 @@ def check(asked: Asked) -> None:
     if asked.since:
         since(asked.since)
     if asked.study and ("\0" in asked.study or not Study.objects.filter(slug=asked.study).exists()):
-        known = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)[:20])
-        raise ExportError(f"There is no study {asked.study!r}; there is: {known or 'none yet'}.")
+        there = ", ".join(Study.objects.order_by("slug").values_list("slug", flat=True)[:20])
+        raise ExportError(f"There is no study {asked.study!r}; there is: {there or 'none yet'}.")
     if asked.agent and not EpisodeSeat.objects.filter(agent_slug=asked.agent).exists():
         try:
             registry.get(asked.agent)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from markets.export_card import head
+from markets.export_card import NOTHING, head
 from markets.export_tables import EPISODES, EVENTS, Column
 from negotiation_site.exports.asked import Asked
 from training.rows import Field
@@ -17,7 +17,6 @@ LICENCES = {
     "public": "Everybody in these games gave them as open data (CC BY 4.0); simulations are free of rights.",
     "research": "For research by those who run the server; not to be passed on. It holds games that are not open data.",
 }
-DTYPES = {"string": "string", "int64": "int64", "float64": "float64", "bool": "bool"}
 
 
 def readme(
@@ -32,7 +31,7 @@ def readme(
     top = head(
         licence="cc-by-4.0" if asked.consent == "public" else "other",
         tables=tables,
-        features=[{"name": field.name, **field.feature} for field in fields],
+        features=_features(asked, fields),
     )
     rows = "\n".join(f"| `{path}` | {count} |" for files in tables.values() for path, count in files.items())
     columns = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in dictionary(asked, fields))
@@ -52,6 +51,7 @@ def readme(
             "",
             f"{manifest['episodes']} episodes, {manifest['rows']} rows, schema version {manifest['schema_version']}.",
             learned,
+            *(() if manifest["rows"] else (NOTHING, "")),
             "## Licence and consent",
             "",
             f"Scope `{asked.consent}`. {LICENCES[asked.consent]}",
@@ -83,30 +83,39 @@ def readme(
     )
 
 
+def _features(asked: Asked, fields: tuple[Field, ...]) -> list[dict[str, Any]]:
+    """The columns with their types, for formats whose rows do not tell them where there are none."""
+    if asked.format == "jsonl":
+        return [{"name": name, "dtype": dtype} for name, dtype, _meaning in RECORD]
+    return [{"name": field.name, **field.feature} for field in fields]
+
+
 def dictionary(asked: Asked, fields: tuple[Field, ...]) -> list[tuple[str, str]]:
     """Name and meaning of every field."""
     if fields:
         return [(field.name, field.meaning) for field in fields]
     if asked.format == "jsonl":
-        return RECORD
+        return [(name, meaning) for name, _dtype, meaning in RECORD]
     columns: list[Column] = [*EPISODES, *EVENTS]
     return [(column.name, column.meaning) for column in columns]
 
 
-RECORD = [
-    ("schema_version", "version of this table"),
-    ("split", "train, validation or test"),
-    ("episode", "public identifier"),
-    ("source", "live or simulated"),
-    ("market, market_version", "the market that drew the scenario"),
-    ("protocol_version", "version of events and actions"),
-    ("ended_at", "when it ended"),
-    ("consent_scope", "whom the people in it let use it"),
-    ("record_sha256", "hash of the economic record"),
-    ("scenario", "everything settled before the first move, private values included"),
-    ("seats", "who sat where: party, role, kind, agent, surplus, participant (a pseudonym)"),
-    ("events", "the economic log"),
-    ("times", "per event n: server_time (wall clock, live rooms) and think_ms"),
-    ("texts", "words by event number; thoughts where asked for"),
-    ("outcome", "deals, surpluses, messages, violations"),
-]
+RECORD = (
+    ("schema_version", "string", "version of this table"),
+    ("episode", "string", "public identifier"),
+    ("source", "string", "live or simulated"),
+    ("market", "string", "slug of the market that drew the scenario"),
+    ("market_version", "int64", "version of that market"),
+    ("protocol_version", "string", "version of events and actions"),
+    ("ended_at", "string", "when it ended"),
+    ("consent_scope", "string", "whom the people in it let use it"),
+    ("record_sha256", "string", "hash of the economic record"),
+    ("scenario", "json", "everything settled before the first move, private values included"),
+    ("seats", "json", "who sat where: party, role, kind, agent, surplus, participant (a pseudonym)"),
+    ("events", "json", "the economic log"),
+    ("texts", "json", "words by event number; thoughts where asked for"),
+    ("outcome", "json", "deals, surpluses, messages, violations"),
+    ("times", "json", "per event n: server_time (wall clock, live rooms) and think_ms"),
+    ("split", "string", "train, validation or test"),
+)
+"""Name, type and meaning of the fields of a record."""

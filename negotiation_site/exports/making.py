@@ -59,6 +59,8 @@ class Made:
     folder: Path
     manifest: dict[str, Any]
     files: list[Path]
+    people: tuple[int, ...] = ()
+    """Numbers of the rows of everybody who sat at its tables."""
 
 
 @dataclass
@@ -102,7 +104,7 @@ def make(asked: Asked, out: Path, *, progress: Progress = lambda done, total: No
             )
         manifest = _finish(asked, draft, plan, writer, protocol)
     files = [out / path for path in manifest["files"]]
-    return Made(out, manifest, files)
+    return Made(out, manifest, files, plan.splits.participants)
 
 
 def _of_corpus(asked: Asked, out: Path, progress: Progress) -> Made:

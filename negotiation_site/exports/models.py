@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from markets.models import new_public_id
+from markets.models import Participant, new_public_id
 
 
 class ExportStatus(models.TextChoices):
@@ -18,6 +18,8 @@ class ExportStatus(models.TextChoices):
     DONE = "done", _("ready")
     FAILED = "failed", _("failed")
     DELETED = "deleted", _("deleted")
+    WITHDRAWN = "withdrawn", _("withdrawn")
+    """Somebody in it was erased: its files are gone for good."""
 
 
 class Export(models.Model):
@@ -41,6 +43,10 @@ class Export(models.Model):
     owner = models.CharField(max_length=120, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
+    corpus = models.CharField(max_length=50, blank=True)
+    """Name of the imported corpus that it was made of; empty for one of episodes."""
+    people_noted = models.BooleanField(default=False)
+    """Whether `ExportedPerson` names everybody in it; older ones do not say."""
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="exports"
     )
@@ -53,3 +59,17 @@ class Export(models.Model):
 
     def __str__(self) -> str:
         return f"{self.format} {self.public_id}"
+
+
+class ExportedPerson(models.Model):
+    """Somebody who sat at a table of an export, so that it can be withdrawn when they are erased. Goes with the person."""
+
+    export = models.ForeignKey(Export, on_delete=models.CASCADE, related_name="people")
+    participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="exports")
+
+    class Meta:
+        ordering = ["export", "id"]
+        constraints = [models.UniqueConstraint(fields=["export", "participant"], name="exported_person_once")]
+
+    def __str__(self) -> str:
+        return f"{self.export_id} {self.participant_id}"

@@ -25,6 +25,7 @@ def write(*, number: int) -> None:
 def sweep(*, now: datetime) -> None:
     """Announce exports that nobody works on, fail those that killed their workers. Idempotent."""
     jobs.give_up(now)
+    jobs.clear_withdrawn()
     for row in Export.objects.filter(jobs.claimable(now)).order_by("id")[:4]:
         announce(row)
 

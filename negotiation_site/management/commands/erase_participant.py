@@ -51,5 +51,5 @@ class Command(ContractCommand):
         return (
             f"Erased from {document['rooms']} rooms and {document['episodes']} records: {document['texts']} texts of "
             f"their own, {document['others_texts']} of others in which they were named, quoted or thought about, and "
-            f"the words of {document['model_calls']} calls to models."
+            f"the words of {document['model_calls']} calls to models. {document['exports']} exports were withdrawn."
         )
