@@ -47,7 +47,7 @@ ENTRY = Limit("entry", person=20, address=240, window_s=60)
 WORK = Limit("work", person=60, address=600, window_s=3_600)
 
 LIMITS: Mapping[str, Limit] = {
-    **dict.fromkeys(("room-act", "room-view"), MOVES),
+    **dict.fromkeys(("room-act", "room-view", "study-room-act", "study-beat"), MOVES),
     **dict.fromkeys(("play", "room-join", "room-rematch", "agent-try"), ROOMS),
     **dict.fromkeys(("sign-in", "sign-up", "change-password", "admin:login"), ENTRY),
     **dict.fromkeys(("agents-new", "agent-versions", "tournament-new", "export-list", "run-new"), WORK),
@@ -118,7 +118,7 @@ def refusal(request: HttpRequest, *, seconds: int) -> HttpResponse:
         seconds,
     ) % {"seconds": seconds}
     match = request.resolver_match
-    if match is not None and match.view_name == "room-act":
+    if match is not None and match.view_name in ("room-act", "study-room-act"):
         response: HttpResponse = JsonResponse({"type": "error", "code": "too_many", "sentence": sentence})
     else:
         context = {"sentence": sentence, "title": _("A little slower")}
