@@ -38,7 +38,7 @@ from markets.engine.protocol import SELLER, Party, Role, buyer_party
 from markets.engine.scenarios import Family, ProductFacts, RecipeError, Scenario, Split, decode_recipe
 from markets.engine.seeds import derive_seed
 from markets.export import SCHEMA_VERSION, ExportError
-from markets.export_card import head
+from markets.export_card import NOTHING, head
 from markets.export_files import MANIFEST, SUMS, JsonLines, line, sums, whole_folder
 from markets.export_masking import mask, whole
 from markets.export_splits import SPLITS, Splits
@@ -870,6 +870,7 @@ def _card(chosen: Chosen, form: Format, fields: tuple[Field, ...], files: Mappin
             f"{found.moves_left_out} moves are left out: refused, played by the clock, or without words in the protocol. "
             f"{found.held_out} conversations are left out because they are held out for evaluation.",
             "",
+            *(() if found.rows else (NOTHING, "")),
             "## Licence",
             "",
             found.licence,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from negotiation_site.exports import making
-from negotiation_site.exports.asked import Asked
+from negotiation_site.exports.asked import FORMATS, Asked
 from tests.markets import rooms
 from tests.negotiation_site.leaderboard.records import stored
 from training.rows import check_turns, merged
@@ -117,6 +117,26 @@ def test_a_folder_loads_without_an_edit(games, tmp_path, form):
     name = {"parquet": "events", "csv": "events"}.get(form)
     data = load_dataset(str(tmp_path / "data"), name, cache_dir=str(tmp_path / "cache"))
     assert sum(map(len, data.values())) > 0
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_data_set_of_nothing_is_read_with_its_columns(tmp_path, form):
+    """`datasets` builds no split of nothing ("corresponds to no data"), so it is streamed."""
+    from datasets import load_dataset
+
+    made = making.make(Asked(format=form), tmp_path / "data")
+    assert "streaming=True" in (tmp_path / "data" / "README.md").read_text("utf-8")
+    for name in {"parquet": ("episodes", "events"), "csv": ("episodes", "events")}.get(form, ("default",)):
+        for split in load_dataset(str(tmp_path / "data"), name, streaming=True).values():
+            assert list(split) == []
+            if form != "csv":
+                assert "episode" in split.features
+    if form == "parquet":
+        from pyarrow import parquet
+
+        for path in made.files:
+            table = parquet.read_table(path)
+            assert (table.num_rows, "split" in table.column_names) == (0, True)
 
 
 def test_functions_come_back_as_they_were_called(tmp_path):
