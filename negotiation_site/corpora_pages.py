@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -132,11 +132,11 @@ class Turn:
 # --- Who may --------------------------------------------------------------------------------------------
 
 
-def for_researchers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def for_researchers(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
     """Asks strangers to sign in and refuses everybody else who is neither of the staff nor a researcher."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         user = request.user
         if not isinstance(user, User):
             return redirect_to_login(request.get_full_path())

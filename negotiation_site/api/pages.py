@@ -154,6 +154,8 @@ def _status_text(code: str) -> str:
 
 def _parameter(parameter: dict[str, Any]) -> FieldRow:
     schema = parameter["schema"]
+    if "anyOf" in schema:  # Left out is how null is asked for.
+        schema = schema | {"anyOf": [each for each in schema["anyOf"] if each.get("type") != "null"]}
     kind, _url = _kind(schema)
     ends = [
         text % schema[key]
@@ -170,8 +172,31 @@ def _parameter(parameter: dict[str, Any]) -> FieldRow:
     )
 
 
+def answered(schema: dict[str, Any]) -> list[str]:
+    """The objects that answers are made of, those that hold others first."""
+    held = schema["components"]["schemas"]
+    waiting = [_named_in(operations["get"]["responses"]) for operations in schema["paths"].values()]
+    found: list[str] = []
+    queue = [name for names in waiting for name in names]
+    while queue:
+        name = queue.pop(0)
+        if name not in found:
+            found.append(name)
+            queue += _named_in(held[name])
+    return found
+
+
+def _named_in(part: Any) -> list[str]:
+    """Names of the objects that a part of the document refers to."""
+    if isinstance(part, dict):
+        own = [part["$ref"].rpartition("/")[2]] if "$ref" in part else []
+        return own + [name for each in part.values() for name in _named_in(each)]
+    return [name for each in part for name in _named_in(each)] if isinstance(part, list) else []
+
+
 def _objects(schema: dict[str, Any]) -> Iterator[ObjectCard]:
-    for name, held in schema["components"]["schemas"].items():
+    for name in answered(schema):
+        held = schema["components"]["schemas"][name]
         if "properties" not in held:
             continue
         fields = []

@@ -16,8 +16,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -303,16 +302,14 @@ def _fields(request: HttpRequest, asked: Asked, *, researcher: bool) -> tuple[Fi
 
 @require_GET
 @never_cache
-@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
+@csp_update({"style-src": ["'unsafe-inline'"]})  # Plotly writes style attributes.
 def compare(request: HttpRequest) -> HttpResponse:
     """Two transcripts side by side."""
     readings = []
     for name in ("a", "b"):
         row = references.find(request.user, request.GET.get(name, ""))
         if row is None:
-            raise Http404(
-                _("Two transcripts are named in the address, and one of them is not here or not open to you.")
-            )
+            return render(request, "reading_room/no_pair.html", status=404)
         readings.append(read(row, request.user, product=request.GET.get(f"product_{name}", ""), prefix=f"{name}-"))
     first, second = readings
     facts = {label: (value, "–") for label, value in first.facts}

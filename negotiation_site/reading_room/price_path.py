@@ -135,7 +135,7 @@ def of_game(scenario: Scenario, log: Iterable[LogEntry], *, product: int) -> Pat
     cost, highest = costs[product], max(own[product] for own in values)
     levels = [Level(cost, _("seller's cost"), SELLER)]
     for buyer, own in enumerate(values, start=1):
-        name = _("buyer's value") if len(values) == 1 else _("value of %(who)s") % {"who": room_page.letter(buyer)}
+        name = _("buyer's value") if len(values) == 1 else room_page.letter(buyer)
         levels.append(Level(own[product], name, BUYER))
     return Path(tuple(steps), tuple(levels), (cost, highest) if cost < highest else None, len(values) > 1)
 
@@ -211,9 +211,7 @@ def picture(path: Path, *, element: str, money: Money, products: Sequence[Choice
         element,
         title=_("How did the offers move towards each other?"),
         caption=_("Every price named, by turn"),
-        note=_("The shaded band is the zone of possible agreement: every price in it gains both sides something.")
-        if path.zone
-        else "",
+        note=_note(path),
         traces=traces,
         columns=(),
         rows=(),
@@ -224,6 +222,16 @@ def picture(path: Path, *, element: str, money: Money, products: Sequence[Choice
         showlegend=True,
     )
     return Picture(chart, rows, tuple(products), any(step.seller_part is not None for step in path.steps))
+
+
+def _note(path: Path) -> str:
+    """How the picture is read."""
+    parts = []
+    if path.zone:
+        parts.append(_("The shaded band is the zone of possible agreement: a price in it gains both sides something."))
+    if path.several_buyers:
+        parts.append(_("A letter at the edge is what this buyer valued it at; the band reaches up to the highest."))
+    return " ".join(parts)
 
 
 def _row(step: Step, path: Path, money: Money) -> StepRow:

@@ -208,24 +208,24 @@ def read(query: Mapping[str, str], viewer: Viewer) -> tuple[Asked, list[str]]:
 
 def find(asked: Asked, viewer: Viewer) -> Found:
     """The page asked for; the last one where there are fewer."""
-    games, dialogues = _games(asked, viewer), _dialogues(asked, viewer)
+    played, imported = games(asked, viewer), _dialogues(asked, viewer)
     if asked.tokens:
-        game_ids, more_games = _first(games)
-        dialogue_ids, more_dialogues = _first(dialogues)
+        game_ids, more_games = _first(played)
+        dialogue_ids, more_dialogues = _first(imported)
         counts = len(game_ids), len(dialogue_ids)
     else:
-        counts, more_games, more_dialogues = (games.count(), dialogues.count()), False, False
+        counts, more_games, more_dialogues = (played.count(), imported.count()), False, False
     pages = max(1, -(-sum(counts) // ROWS))
     number = min(asked.page, pages)
     start, end = (number - 1) * ROWS, number * ROWS
     beyond = max(0, start - counts[0]), max(0, end - counts[0])
     if asked.tokens:
-        chosen, imported = game_ids[start:end], dialogue_ids[beyond[0] : beyond[1]]
+        chosen, others = game_ids[start:end], dialogue_ids[beyond[0] : beyond[1]]
     else:
-        chosen = list(games.values_list("pk", flat=True)[start : min(end, counts[0])]) if start < counts[0] else []
-        imported = list(dialogues.values_list("pk", flat=True)[beyond[0] : beyond[1]]) if beyond[1] else []
+        chosen = list(played.values_list("pk", flat=True)[start : min(end, counts[0])]) if start < counts[0] else []
+        others = list(imported.values_list("pk", flat=True)[beyond[0] : beyond[1]]) if beyond[1] else []
     return Found(
-        (*_loaded_games(chosen), *_loaded_dialogues(imported)),
+        (*_loaded_games(chosen), *_loaded_dialogues(others)),
         *counts,
         more_games,
         more_dialogues,
@@ -239,7 +239,8 @@ def _first(rows: QuerySet[Any]) -> tuple[list[int], bool]:
     return found[:MOST_FOUND], len(found) > MOST_FOUND
 
 
-def _games(asked: Asked, viewer: Viewer) -> QuerySet[Episode]:
+def games(asked: Asked, viewer: Viewer) -> QuerySet[Episode]:
+    """Games that fit, in their order."""
     if asked.corpus or asked.economics.source == Source.CORPUS:
         return Episode.objects.none()
     found = narrowed(access.episodes(viewer), asked.economics)
