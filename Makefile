@@ -21,7 +21,7 @@ PIP := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning
+.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz faults
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ verify: $(FULL)/.installed-full ## Measure the economics anew and compare them w
 
 verify-learning: $(FULL)/.installed-full ## Judge the shipped agents on fresh games; RETRAIN=1 trains them again first
 	@$(PY) -m training.verify --json $(if $(RETRAIN),--retrain)
+
+fuzz: install-dev ## Throw INPUTS (100000) strange frames, forms and addresses at the server; none may be an error
+	@$(PY) -m tests.fuzz --inputs $(or $(INPUTS),100000) $(ARGS)
 
 check: lint types imports test ## Format, lint, types, import contracts, tests: before a commit
 

@@ -1,0 +1,14 @@
+"""Strange input gets an answer, never a fault: a short run of what `make fuzz` does at length."""
+
+import pytest
+
+from tests import fuzz
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", [11, 12])
+def test_the_server_bears_what_is_thrown_at_it(seed: int) -> None:
+    document = fuzz.run(inputs=250, seed=seed)
+    assert document["errors"] == []
+    assert min(document["by_kind"].values()) > 5
+    assert document["addresses"] > 80
