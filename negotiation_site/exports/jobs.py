@@ -93,7 +93,8 @@ def work(number: int) -> bool:
     except Lost:
         return False
     except (ExportError, OSError) as error:
-        held.update(status=ExportStatus.FAILED, error=str(error), ended_at=timezone.now())
+        if held.update(status=ExportStatus.FAILED, error=str(error), ended_at=timezone.now()):
+            clear(row)  # What was written before a disk filled would only keep it full.
         return True
     return _done(row, held, made, size)
 

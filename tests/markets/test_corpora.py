@@ -1,6 +1,10 @@
 """A corpus comes in whole or not at all, once, and goes out as it came in."""
 
+import bz2
+import gzip
 import json
+import lzma
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +211,41 @@ def test_a_file_or_line_too_long_for_any_corpus_is_not_read_into_memory(tmp_path
     result = stored(a_file(tmp_path, line, "data.txt"), "deal-or-no-deal")
     assert (result.imported, result.skipped) == (1, 1)
     assert result.bad[0].place == "data.txt, line 1"
+
+
+def test_a_line_without_end_of_our_own_form_is_told_of_and_the_next_is_read(tmp_path, monkeypatch):
+    stored(a_file(tmp_path, [dialogues.camping(1)]), "casino")
+    path = tmp_path / "out.jsonl"
+    corpora.write(name="here", path=path)
+    line = path.read_bytes()
+    monkeypatch.setattr(parley, "MAX_LINE_BYTES", 2 * len(line))
+    path.write_bytes(b"x" * (50 * len(line)) + b"\n" + line)
+    result = stored(path, "parley", name="there")
+    assert (result.imported, result.skipped) == (1, 1)
+    assert f"more than {2 * len(line):,} bytes" in result.bad[0].reason
+
+
+@pytest.mark.parametrize("packed", ["zip", "gz", "bz2", "xz"])
+def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path, packed):
+    bomb = b"[" + b"0," * 2**21 + b"0]"
+    path = tmp_path / "data.json"
+    if packed == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("data.json", bomb)
+    else:
+        path.write_bytes({"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[packed](bomb))
+    with pytest.raises(CorpusError, match=r"is not text|is not UTF-8|is not a JSON list"):
+        corpora.store(name="here", format="casino", path=path)
+    assert nothing_is_stored()
+    with pytest.raises(CorpusError, match="holds no data"):
+        corpora.store(name="here", format="casino", path=a_folder_with(tmp_path, path, f"data.json.{packed}"))
+
+
+def a_folder_with(tmp_path: Path, path: Path, name: str) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path.rename(folder / name)
+    return folder
 
 
 def test_half_an_emoji_costs_its_record_and_no_other(tmp_path):
