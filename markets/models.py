@@ -158,6 +158,8 @@ class Participant(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     default_consent = models.CharField(max_length=10, choices=ConsentScope.choices, blank=True)
     """The last choice, offered again as the preset for the next game."""
+    barred_until = models.DateTimeField(null=True, blank=True)
+    """Until then the person may not meet people here; agents are open to them."""
 
     class Meta:
         ordering = ["-id"]
@@ -450,7 +452,11 @@ class EpisodeSeat(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["episode", "party"], name="episode_seat_once"),
         ]
-        indexes = [models.Index(fields=["agent_slug", "role"], name="episode_seat_agent")]
+        indexes = [
+            models.Index(fields=["agent_slug", "role"], name="episode_seat_agent"),
+            # What lists of transcripts ask of a seat, without its figures.
+            models.Index(fields=["episode", "agent_slug", "role", "kind", "surplus_share"], name="seat_reading"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.episode_id} {self.party}"

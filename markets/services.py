@@ -174,6 +174,8 @@ def open_room(
     own = SELLER if role is Role.SELLER else buyer_party(1)
     parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
     with transaction.atomic():
+        if for_people:
+            _check_welcome(host, now)
         _check_going(host)
         room = Room.objects.create(
             market=market,
@@ -190,6 +192,16 @@ def open_room(
         if not for_people:
             _start(room, now)
     return room
+
+
+def _check_welcome(participant: Participant, now: datetime) -> None:
+    """Raise `RoomError` where the staff keep somebody from meeting people for now."""
+    until = Participant.objects.filter(pk=participant.pk).values_list("barred_until", flat=True).first()
+    if until is not None and until > now:
+        raise RoomError(
+            "barred",
+            f"After what was reported you may not meet people here until {until:%Y-%m-%d}. Agents are open to you.",
+        )
 
 
 def _check_going(host: Participant) -> None:
@@ -237,6 +249,7 @@ def join_room(*, room: Room, token: str, participant: Participant, now: datetime
             if own.pk == seat.pk:
                 return own
             raise RoomError("already_seated", "You already sit in this room; send the link to somebody else.")
+        _check_welcome(participant, now)
         if room.status == RoomStatus.ENDED:
             raise RoomError("room_ended", "This negotiation is over.")
         if seat.kind != SeatKind.OPEN:

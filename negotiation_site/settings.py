@@ -171,6 +171,7 @@ INSTALLED_APPS = [
     "negotiation_site",
     "negotiation_site.api",
     "negotiation_site.exports",
+    "negotiation_site.moderation",
     "negotiation_site.reading_room",
     "negotiation_site.studies",
     "training",
@@ -407,5 +408,6 @@ LOGGING = {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "celery": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL},
         "axes": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL},
+        "httpx2": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL},
     },
 }
