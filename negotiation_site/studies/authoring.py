@@ -29,7 +29,8 @@ from negotiation_site.studies.models import (
     StudyVersion,
 )
 
-PERMISSION = "studies.run_study"
+PERMISSIONS = ("studies.run_study", "markets.build_market")
+"""Either lets somebody run studies: whoever may build markets is a researcher."""
 MAX_LINKS = 1_000
 """Most one-time links that are made at once."""
 
@@ -60,7 +61,7 @@ class DesignRefused(AuthoringError):
 
 def may_run(user: User | AnonymousUser) -> bool:
     """Whether somebody may make studies at all: the staff, and researchers with the permission."""
-    return isinstance(user, User) and user.is_active and (user.is_staff or user.has_perm(PERMISSION))
+    return isinstance(user, User) and user.is_active and (user.is_staff or any(map(user.has_perm, PERMISSIONS)))
 
 
 def studies_of(user: User | AnonymousUser) -> QuerySet[Study]:

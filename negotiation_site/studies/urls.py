@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from negotiation_site.studies import pages
+from negotiation_site.studies import building, pages
 from negotiation_site.studies.consumers import StudyConsumer
 
 urlpatterns = [
@@ -22,5 +22,15 @@ urlpatterns = [
     path("study/<slug:public_id>/room/view.json", pages.room_view, name="study-room-view"),
     path("study/<slug:public_id>/room/act/", pages.room_act, name="study-room-act"),
     path("study/<slug:public_id>/room/result/", pages.room_result, name="study-room-result"),
+    path("studies/", building.study_list, name="studies"),
+    path("studies/new/", building.new, name="study-new"),
+    path("studies/<slug:slug>/", building.study, name="study"),
+    path("studies/<slug:slug>/change/", building.change, name="study-change"),
+    path("studies/<slug:slug>/copy/", building.copy, name="study-copy"),
+    path("studies/<slug:slug>/status/", building.set_status, name="study-status"),
+    path("studies/<slug:slug>/links/", building.make_links, name="study-links"),
+    path("studies/<slug:slug>/links.csv", building.links_csv, name="study-links-csv"),
+    path("studies/<slug:slug>/links/<int:number>/close/", building.close_link, name="study-link-close"),
+    path("studies/<slug:slug>/preview/", building.preview, name="study-preview"),
 ]
 websocket_urlpatterns = [path("ws/study/<slug:public_id>/", StudyConsumer.as_asgi())]
