@@ -1,14 +1,14 @@
 """Narrowing episodes by what was negotiated, by whom, and what it came to. Pure queries: who may read is `access`.
 
-Every filter reads the index `episode_reading`, a seat by its own indexes, or a tournament's games; none reads scenarios
-or logs.
+Every filter reads the indexes `episode_reading` and `seat_reading`, or a tournament's games; none reads scenarios or
+logs. So a seat is asked for by episode (`Exists`), which holds the order of the list, and not the other way round.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import BigIntegerField, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Value
 
 from markets.models import Episode, EpisodeSeat, EpisodeSource, Market, SeatKind
 from training.models import TournamentGame
@@ -52,7 +52,9 @@ def narrowed(episodes: QuerySet[Episode], asked: Economics) -> QuerySet[Episode]
     if asked.family:
         found = found.filter(family=asked.family)
     if asked.market:
-        found = found.filter(market__in=list(Market.objects.filter(slug=asked.market).values_list("pk", flat=True)))
+        # As a sum, which no index of markets alone answers: that one would lead to every record of the market.
+        found = found.annotate(of=ExpressionWrapper(F("market_id") + Value(0), output_field=BigIntegerField()))
+        found = found.filter(of__in=list(Market.objects.filter(slug=asked.market).values_list("pk", flat=True)))
     if asked.outcome:
         found = found.filter(deals__gt=0) if asked.outcome == "deal" else found.filter(deals=0)
     if asked.since is not None:
@@ -74,7 +76,8 @@ def _of_source(found: QuerySet[Episode], source: str) -> QuerySet[Episode]:
             return found.filter(source=EpisodeSource.LIVE)
         case Source.SIMULATED | Source.TOURNAMENT:
             game = Exists(TournamentGame.objects.filter(episode=OuterRef("pk")))
-            return found.filter(game if source == Source.TOURNAMENT else ~game, source=EpisodeSource.SIMULATED)
+            # Not "is a simulation", for which there is an index that leads to every record of them.
+            return found.filter(game if source == Source.TOURNAMENT else ~game, ~Q(source=EpisodeSource.LIVE))
         case Source.CORPUS:
             return found.none()
         case _:
@@ -99,4 +102,4 @@ def _of_seat(found: QuerySet[Episode], asked: Economics) -> QuerySet[Episode]:
         seats = seats.filter(agent_slug=asked.agent)
     elif not shares:
         return found  # Every negotiation has a buyer.
-    return found.filter(pk__in=seats.values("episode"))
+    return found.filter(Exists(seats.filter(episode=OuterRef("pk"))))

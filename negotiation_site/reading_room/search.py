@@ -32,6 +32,8 @@ from negotiation_site.reading_room.references import Transcript
 
 ROWS = 25
 MOST_FOUND = 1_000
+MOST_RARE = 5_000
+"""Utterances of which words are common."""
 LONGEST = 200
 MOST_WORDS = 8
 SORTS = ("newest", "oldest", "share", "-share", "turns", "-turns")
@@ -247,7 +249,7 @@ def games(asked: Asked, viewer: Viewer) -> QuerySet[Episode]:
     if asked.tag:
         found = found.filter(Exists(Annotation.objects.filter(episode=OuterRef("pk"), tag=asked.tag)))
     if asked.tokens:
-        found = found.filter(Exists(said(EpisodeText.objects.filter(episode=OuterRef("pk")), "talk", asked.tokens)))
+        found = _saying(found, asked.tokens)
     messages = F("seller_messages") + F("buyer_messages")
     match asked.sort:
         case "oldest":
@@ -262,6 +264,15 @@ def games(asked: Asked, viewer: Viewer) -> QuerySet[Episode]:
             return found.order_by(messages.desc(), "-pk")
         case _:
             return found.order_by("-created_at", "-pk")
+
+
+def _saying(found: QuerySet[Episode], tokens: Sequence[str]) -> QuerySet[Episode]:
+    """Those in which the words are said. Rare words are looked up first, in one pass over what was said; common ones
+    in the games themselves, in their order, which soon has enough of them."""
+    rare = list(said(EpisodeText.objects.order_by(), "talk", tokens).values_list("episode_id", flat=True)[:MOST_RARE])
+    if len(rare) < MOST_RARE:
+        return found.filter(pk__in=set(rare))
+    return found.filter(Exists(said(EpisodeText.objects.filter(episode=OuterRef("pk")), "talk", tokens)))
 
 
 def _dialogues(asked: Asked, viewer: Viewer) -> QuerySet[ImportedDialogue]:
