@@ -5,7 +5,7 @@ there is nothing at the address. A view reads the form, makes one call into `age
 was typed is never lost.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -15,6 +15,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.db.models import F
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -37,6 +38,7 @@ from negotiation_site.leaderboard.words import percent
 
 BOTH = "both"
 YES, NO = "yes", "no"
+PROTOCOLS = (("four_part", gettext_lazy("text in four parts")), ("tools", gettext_lazy("function calls")))
 LONGEST_TYPED = 20_000
 """Characters of a prompt that are read at all, so that one that is too long comes back and can be cut."""
 
@@ -54,6 +56,7 @@ class OwnRow:
     summary: str
     state: str
     retired: bool
+    put_up: bool
 
 
 @dataclass(frozen=True)
@@ -116,10 +119,7 @@ class EntryForm(forms.Form):
     backend = forms.ChoiceField(label=gettext_lazy("Model"))
     protocol = forms.ChoiceField(
         label=gettext_lazy("How it answers"),
-        choices=(
-            ("four_part", gettext_lazy("text in four parts")),
-            ("tools", gettext_lazy("function calls")),
-        ),
+        choices=PROTOCOLS,
     )
     roles = forms.ChoiceField(
         label=gettext_lazy("It plays"),
@@ -138,7 +138,7 @@ class EntryForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choose("backend", [(config.name, f"{config.model} ({config.name})") for config in backends.configured()])
+        self._choose("backend", _models())
         self._choose("persona", [("", _("none")), *((each.value, each.value) for each in Persona)])
 
     def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
@@ -171,6 +171,10 @@ class ChangeForm(EntryForm):
 
     note = forms.CharField(label=gettext_lazy("What is different"), required=False, max_length=200)
     based_on = forms.IntegerField(widget=forms.HiddenInput)
+
+
+def _models() -> list[tuple[str, str]]:
+    return [(config.name, f"{config.model} ({config.name})") for config in backends.configured()]
 
 
 def _typed(entry: Entry, *, based_on: int) -> dict[str, Any]:
@@ -230,7 +234,9 @@ def _own_agent(request: HttpRequest, slug: str) -> EnteredAgent:
 @for_accounts
 def own(request: HttpRequest) -> HttpResponse:
     """One's own agents."""
-    agents = EnteredAgent.objects.filter(author=_account(request)).order_by("-id")
+    agents = EnteredAgent.objects.filter(author=_account(request)).order_by(
+        F("retired_at").desc(nulls_first=True), "-id"
+    )
     return render(request, "agents/own.html", {"rows": [_own_row(agent) for agent in agents]})
 
 
@@ -243,6 +249,7 @@ def _own_row(agent: EnteredAgent) -> OwnRow:
         summary=entry.summary,
         state=_state(agent),
         retired=agent.retired_at is not None,
+        put_up=agent.put_up,
     )
 
 
@@ -320,7 +327,7 @@ def _versions_page(
 
 
 def _seat_text(role: Role) -> str:
-    return _("You sell") if role is Role.SELLER else _("You buy")
+    return _("Try it as the seller") if role is Role.SELLER else _("Try it as the buyer")
 
 
 def _record(slug: str) -> str:
@@ -333,6 +340,11 @@ def _record(slug: str) -> str:
     }
 
 
+def _role_words(roles: Sequence[Role]) -> str:
+    words = {Role.SELLER: _("seller"), Role.BUYER: _("buyer")}
+    return _("seller and buyer") if len(roles) > 1 else words[roles[0]]
+
+
 def _version_row(version: EnteredVersion) -> VersionRow:
     entry = entering.entry_of(version)
     return VersionRow(
@@ -341,9 +353,9 @@ def _version_row(version: EnteredVersion) -> VersionRow:
         note=version.note,
         facts=(
             (_("Name"), entry.name),
-            (_("Model"), entry.backend),
-            (_("Protocol"), entry.protocol),
-            (_("Plays"), ", ".join(role.value for role in entry.roles)),
+            (_("Model"), dict(_models()).get(entry.backend, entry.backend)),
+            (_("How it answers"), str(dict(PROTOCOLS)[entry.protocol])),
+            (_("It plays"), _role_words(entry.roles)),
             (_("Kept from losing money"), _("yes") if entry.regulated else _("no")),
             (_("Way of talking"), entry.persona or _("none")),
             (_("On record as"), entered.version_label(version.number, entry)),
