@@ -5,7 +5,7 @@ breaks a rule is recorded as refused and costs its sender the message; nothing i
 repaired. Where an agent cannot be asked, its default act is played and recorded as late. Pure: the same scenario and agents give the same log in any process.
 
 On a simulated clock the driver also owns time and chance: how long each action takes is drawn from
-the scenario's seed, and it keeps what is on its way and who wakes when (`_Clockwork`).
+the scenario's seed, and it keeps what is on its way and who wakes when (`Clockwork`).
 """
 
 import random
@@ -81,7 +81,7 @@ def play(
 ) -> Played:
     """Play `scenario` to its end; `words` puts each move into words where these are wanted."""
     if isinstance(scenario.mechanism, EventDriven):
-        return _Clockwork(scenario, scenario.mechanism, seats, words).play()
+        return Clockwork(scenario, scenario.mechanism, seats, words).play()
     state = initial(scenario)
     opening = rules.opening_events(state)
     for event in opening:
@@ -132,7 +132,7 @@ class _Flight(NamedTuple):
     actions: tuple[Action | Unplayable, ...]
 
 
-class _Clockwork:
+class Clockwork:
     """One negotiation on a simulated clock: what is on its way, and who wakes when.
 
     A party that is asked at some moment acts on what it saw then. Its actions take their times one
@@ -162,6 +162,21 @@ class _Clockwork:
         """Parties that something arrived for while they were busy."""
         self._now_ms = 0
 
+    @property
+    def state(self) -> State:
+        """The table as it stands."""
+        return self._state
+
+    @property
+    def log(self) -> list[LogEntry]:
+        """The event log so far."""
+        return self._log
+
+    @property
+    def now_ms(self) -> int:
+        """The simulated clock."""
+        return self._now_ms
+
     def play(self) -> Played:
         """To the end: a deal, somebody left, the cap, or nobody will ever wake."""
         while not self._state.ended:
@@ -184,9 +199,10 @@ class _Clockwork:
         for party in self._seats:
             if party not in self._flights and (party in due or party in self._missed):
                 self._missed.discard(party)
-                self._ask(party)
+                self.ask(party)
 
-    def _ask(self, party: Party) -> None:
+    def ask(self, party: Party) -> None:
+        """Let a party decide what it does; it lands later. Whoever drives a seat from outside overrides this."""
         sitting = self._seats[party]
         turn = turn_for(
             self._state, party, sitting.spec, self._log, now_ms=self._now_ms, words_at=_words_of(self._actions)

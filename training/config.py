@@ -9,12 +9,14 @@ import hashlib
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from agents import registry
 from markets.engine import priors, splits
+from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
 
 
 class ConfigError(ValueError):
@@ -38,6 +40,26 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Answers that opponents may ask of language models in all; what is in the run's cache is not counted."""
     reward: str = "seller_profit"
     """Name in `markets.engine.rewards`."""
+    dialogue: Literal["ladder", "ledger"] = "ladder"
+    """What the learner reads and writes (`agents.learned.grammars`); everything below needs the ledger."""
+    role: Role = Role.SELLER
+    """The learner's side."""
+    family: Family = Family.MULTI_BUYER
+    mechanism: Literal["turns", "rounds", "clock"] = "turns"
+    """Seller's turns, alternating rounds, or both sides on a simulated clock."""
+    opener: Role = Role.SELLER
+    """Who writes first, except under seller's turns."""
+    catalogue: str = ""
+    """Products, as a CSV file relative to the code: values and costs are then multiples of list prices, and
+    `costs` is not used."""
+    cost: str = "lowest"
+    """Cost spec of a game over a catalogue."""
+    products: int = 1
+    """Products on the table at once."""
+    rho: float = 0.0
+    """Correlation of values."""
+    axis: str = ""
+    """Held-out axis of `markets.engine.splits` that the game is moved onto; for judging, never for training."""
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,8 +90,12 @@ class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """Imitation of the demonstrators before reinforcement."""
 
     demonstrations: int = 6_000
-    habits: tuple[float, float, float] = (0.35, 0.30, 0.35)
-    """Shares of the demonstrators that go round, ask anybody, and stay with one buyer."""
+    habits: tuple[float, ...] = (0.35, 0.30, 0.35)
+    """Shares of the demonstrators that go round, ask anybody, stay with one buyer, and turn to whoever bids most."""
+    teachers: tuple[str, ...] = ()
+    """Slugs of agents that are imitated instead, drawn with equal chance for each game."""
+    before: tuple[str, ...] = ()
+    """Agents that are imitated first, so that what `teachers` change can be told; their imitator is kept as `base`."""
     steps: int = 250
     batch: int = 64
     learning_rate: float = 2e-3
@@ -154,7 +180,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def sha256(self) -> str:
         """Hash of everything above; what came later and is left at its default changes no hash."""
         told: dict[str, Any] = msgspec.to_builtins(self)
-        for part, came_later in ((told, _LATER_RUN), (told["game"], _LATER_GAME)):
+        for part, came_later in ((told, _LATER_RUN), (told["game"], _LATER_GAME), (told["sft"], _LATER_SFT)):
             for name, default in came_later.items():
                 if part[name] == default:
                     del part[name]
@@ -162,7 +188,21 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 _LATER_RUN: dict[str, Any] = {"base": "", "data": "", "device": "auto"}
-_LATER_GAME: dict[str, Any] = {"weights": (), "model_calls": 0}
+_LATER_GAME: dict[str, Any] = {
+    "weights": (),
+    "model_calls": 0,
+    "dialogue": "ladder",
+    "role": "seller",
+    "family": "multi_buyer",
+    "mechanism": "turns",
+    "opener": "seller",
+    "catalogue": "",
+    "cost": "lowest",
+    "products": 1,
+    "rho": 0.0,
+    "axis": "",
+}
+_LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
 """Keys that older runs' files do not have, with what they stand for there."""
 
 
@@ -186,7 +226,29 @@ def refuse_held_out(game: Game) -> None:
         raise ConfigError(
             f"Weights are positive, one for each opponent: {len(game.opponents)} opponents, weights {game.weights}."
         )
-    splits.refuse_held_out(values=priors.parse_value_spec(game.values))
+    if game.axis:
+        raise ConfigError(f"The axis {game.axis!r} is for judging and never trained on.")
+    if not game.catalogue:
+        if (game.dialogue, game.family, game.mechanism) != ("ladder", Family.MULTI_BUYER, "turns"):
+            raise ConfigError("The ledger, and every game but several buyers in seller's turns, needs a catalogue.")
+        splits.refuse_held_out(values=priors.parse_value_spec(game.values))
+        return
+    if game.dialogue != "ledger":
+        raise ConfigError("A game over a catalogue is played in the ledger: set dialogue.")
+    if (game.role is Role.BUYER or game.mechanism != "turns") and game.family is not Family.BILATERAL:
+        raise ConfigError("Buyers, rounds and the clock are for bilateral games.")
+    if game.family is Family.BILATERAL and game.mechanism == "turns":
+        raise ConfigError("A bilateral game is played in rounds or on the clock.")
+    splits.refuse_held_out(values=priors.parse_value_rule(game.values))
+    if game.rho in splits.RHOS:
+        raise splits.HeldOut(f"Held out for evaluation and so never trained on: the correlation {game.rho:g}.")
+    for buyers, _ in game.sizes:
+        if game.family is Family.MULTI_BUYER and buyers in splits.BUYERS:
+            raise splits.HeldOut(f"Held out for evaluation and so never trained on: {buyers} buyers.")
+        if game.family is Family.CATALOGUE and (buyers, game.products, 1) in splits.STRUCTURES:
+            raise splits.HeldOut(
+                f"Held out for evaluation and so never trained on: the structure {buyers}x{game.products}x1."
+            )
 
 
 def apply_overrides(data: dict[str, Any], overrides: tuple[str, ...]) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from markets.engine import metrics
-from markets.engine.protocol import MoveRefused, Role
+from markets.engine import measures, metrics, rewards
+from markets.engine.protocol import MoveRefused, role_of
 from markets.engine.seeds import derive_seed
 from training import exact
 from training.config import Game
@@ -49,21 +49,34 @@ class Result:
 
     trajectories: list[Trajectory]
     outcomes: list[metrics.Outcome]
+    earned: list[tuple[float, float]]
+    """`earned` of each game."""
 
     @property
     def surplus(self) -> Numbers:
-        """Seller's surplus per game, in cents."""
-        return np.array([outcome.seller_surplus_cents for outcome in self.outcomes], dtype=float)
+        """What the learner's seat got, per game."""
+        return np.array([got for got, _ in self.earned], dtype=float)
 
     @property
     def first_best(self) -> Numbers:
-        """Largest attainable welfare per game, in cents."""
-        return np.array([outcome.first_best_cents for outcome in self.outcomes], dtype=float)
+        """What there was to get, per game."""
+        return np.array([there for _, there in self.earned], dtype=float)
 
 
 def games(game: Game, *, split: str, count: int, start: int = 0) -> list[Episode]:
     """Fresh episodes number `start` and on of a split."""
     return [Episode(draw_table(game, derive_seed(split, k))) for k in range(start, start + count)]
+
+
+def earned(game: Game, episode: Episode) -> tuple[float, float]:
+    """(what the learner's seat got, what there was): seller's surplus and first best, in cents.
+
+    Over a catalogue, where products cost cents or thousands, every game counts alike: the reward, and 1.
+    """
+    if game.catalogue:
+        return episode.reward(rewards.by_name(game.reward, role=game.role)), 1.0
+    outcome = metrics.outcome(episode.scenario, episode.log)
+    return float(outcome.seller_surplus_cents), float(outcome.first_best_cents)
 
 
 def evaluate(model: Any, codec: Codec, game: Game, *, split: str, episodes: int, greedy: bool, seed: int = 0) -> Result:
@@ -73,7 +86,8 @@ def evaluate(model: Any, codec: Codec, game: Game, *, split: str, episodes: int,
     for start in range(0, episodes, BATCH):
         batch = games(game, split=split, count=min(BATCH, episodes - start), start=start)
         trajectories += play(model, codec, batch, generator=generator)
-    return Result(trajectories, [metrics.outcome(t.episode.scenario, t.episode.log) for t in trajectories])
+    outcomes = [metrics.outcome(t.episode.scenario, t.episode.log) for t in trajectories]
+    return Result(trajectories, outcomes, [earned(game, t.episode) for t in trajectories])
 
 
 def share(surplus: Numbers, first_best: Numbers, *, seed: int = 0, resamples: int = 1000) -> Interval:
@@ -88,7 +102,7 @@ def share(surplus: Numbers, first_best: Numbers, *, seed: int = 0, resamples: in
 
 
 def asks(result: Result) -> list[exact.Asks]:
-    """The seller's asks, per game."""
+    """The learner's asks or bids, per game."""
     return [exact.asked(trajectory.episode) for trajectory in result.trajectories]
 
 
@@ -101,7 +115,7 @@ def ask_histogram(result: Result, *, width: int = 10) -> dict[str, int]:
 def refused_rate(result: Result) -> float:
     """Refused or unreadable answers / answers."""
     refused = sum(
-        isinstance(entry.event, MoveRefused) and entry.event.by is Role.SELLER
+        isinstance(entry.event, MoveRefused) and entry.event.by is role_of(trajectory.episode.learner)
         for trajectory in result.trajectories
         for entry in trajectory.episode.log
     )
@@ -123,7 +137,38 @@ def figures(result: Result, *, seed: int = 0) -> dict[str, Any]:
         "refused_rate": refused_rate(result),
         "mean_turns": pooled.mean_turns,
         "asks": ask_histogram(result),
+        "conduct": conduct([trajectory.episode for trajectory in result.trajectories]),
     }
+
+
+def conduct(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """How the learner's seat behaved, by the names of `markets.engine.measures`; what is undefined is missing."""
+    if not episodes:
+        return {}
+    role = role_of(episodes[0].learner)
+    seen = [measures.measure(episode.scenario, episode.log) for episode in episodes]
+    tiers = measures.tier_profile(seen, role)
+    found = {
+        "deal_rate": measures.deal_rate(seen),
+        "deal_rate_with_gains": measures.deal_rate_with_gains(seen),
+        "walk_away_correctness": measures.walk_away_correctness(seen),
+        "surplus_share": measures.surplus_share(seen, role),
+        "opening": measures.opening_aggressiveness(seen, role),
+        "concession_rate": measures.concession_rate(seen, role),
+        "distinct_offers": measures.distinct_offers(seen, role),
+        "overshoot_rate": measures.overshoot_rate(seen, role),
+        "adherence": measures.constraint_adherence(seen, role),
+        "coverage": measures.exploration_coverage(seen),
+        "probe_entropy": measures.probe_entropy(seen),
+        "fixation": measures.fixation_rate(seen),
+        "top_buyer_rate": measures.top_buyer_rate(seen),
+        "allocation_rescaled": measures.allocation_rescaled(seen),
+        "extraction": measures.extraction(seen),
+        "match_accuracy": measures.match_accuracy(seen),
+        "tier_share_spread": measures.tier_spread(tiers, lambda tier: tier.share),
+        "tier_deal_spread": measures.tier_spread(tiers, lambda tier: tier.deal_rate),
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def dialogue_lines(trajectory: Trajectory, codec: Codec) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from markets.engine import optimum, priors
-from markets.engine.protocol import OfferMade, Role
+from markets.engine.protocol import OfferMade, role_of
 from training.config import Game
 from training.environment import Episode, Table, draw_table
 from training.sampling import play
@@ -24,6 +24,12 @@ from training.tokenizer import Codec
 
 POOL = ("threshold",)
 """The opponents that all of this is about."""
+
+
+def applies(game: Game) -> bool:
+    """Whether the worth of a policy can be computed in this game."""
+    return game.opponents == POOL and not game.catalogue
+
 
 Asks = tuple[tuple[int, int], ...]
 """(buyer from 1, price in hundredths of the list price), in order."""
@@ -77,12 +83,12 @@ def greedy(model: Any, codec: Codec, game: Game, members: Sequence[Member]) -> l
 
 
 def asked(episode: Episode) -> Asks:
-    """Every ask of an episode's seller."""
-    list_price = episode.scenario.products[0].list_price_cents
+    """Every ask of the learner's, or bid."""
+    products = episode.scenario.products
     return tuple(
-        (entry.event.buyer, round(100 * entry.event.price_cents / list_price))
+        (entry.event.buyer, round(100 * entry.event.price_cents / products[entry.event.product].list_price_cents))
         for entry in episode.log
-        if isinstance(entry.event, OfferMade) and entry.event.by is Role.SELLER
+        if isinstance(entry.event, OfferMade) and entry.event.by is role_of(episode.learner) and not entry.event.opening
     )
 
 

@@ -110,7 +110,7 @@ class Watch(TrainerCallback):
     def _exact(self, model: Any) -> dict[str, float]:
         """Exact shares of the optimum over the trained sizes at the lowest cost: the mean one and the worst."""
         game = self._config.game
-        if game.opponents != exact.POOL:
+        if not exact.applies(game):
             return {}
         members = [exact.Member(buyers, turns, min(game.costs)) for buyers, turns in dict.fromkeys(game.sizes)]
         shares = [found.of_optimum for found in exact.greedy(model, self._codec, game, members)]

@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
-from agents.learned.dialogue import END, HIGHEST_NUMBER, LONGEST_ANSWER, PAD
+from agents.learned.dialogue import END, LONGEST_ANSWER, PAD
 from markets.engine.scenarios import MAX_TURNS
 from training import runs
 from training import tokenizer as words
@@ -46,7 +46,8 @@ def build(config: Model, tokenizer: Any, *, seed: int) -> Any:
     tables = (model.get_input_embeddings(), model.get_output_embeddings())
     with torch.no_grad():
         if config.smooth_numbers:
-            ids = torch.tensor([vocab[str(number)] for number in range(HIGHEST_NUMBER + 1)])
+            highest = words.grammar_of(tokenizer).highest_number
+            ids = torch.tensor([vocab[str(number)] for number in range(highest + 1)])
             for table in tables:
                 table.weight[ids] = _smooth_rows(len(ids), config.hidden, config.spread, per_wave=10)
         if config.smooth_turns:

@@ -36,7 +36,7 @@ def measured(checkpoint: Path, config: RunConfig, *, episodes: int) -> dict[str,
         found["greedy" if greedy else "sampled"] = evaluation.figures(result)
         if greedy:
             found["transcripts"] = [msgspec.to_builtins(each) for each in evaluation.transcripts(result, codec)]
-    if config.game.opponents == exact.POOL:
+    if exact.applies(config.game):
         found |= known_exactly(model, codec, config)
     return found
 

@@ -25,7 +25,7 @@ from markets.engine import rewards
 from markets.engine.seeds import derive_seed
 from training import guards, watching
 from training.config import RunConfig
-from training.environment import LEARNER_ROLE, Episode, draw_table
+from training.environment import Episode, draw_table
 from training.sampling import Trajectory, play
 from training.tokenizer import Codec
 
@@ -91,7 +91,7 @@ class Rollouts:
     def __init__(self, config: RunConfig, codec: Codec) -> None:
         self._config = config
         self._codec = codec
-        self._reward = rewards.by_name(config.game.reward, role=LEARNER_ROLE)
+        self._reward = rewards.by_name(config.game.reward, role=config.game.role)
         self.latest: list[Trajectory] = []
         """The trajectories of the last call, for transcripts and figures."""
         self.rewards: list[float] = []
@@ -123,7 +123,9 @@ class Rollouts:
         seconds = time.perf_counter() - started
         self.seconds = {"generation": seconds - watch.environment, "environment": watch.environment}
         episode_rewards = self.rewards = [episode.reward(self._reward) for episode in episodes]
-        self.figures = watching.figures(episodes, episode_rewards, group=self._config.grpo.group, role=LEARNER_ROLE) | {
+        self.figures = watching.figures(
+            episodes, episode_rewards, group=self._config.grpo.group, role=self._config.game.role
+        ) | {
             "tokens": sum(sum(t.mask) for t in self.latest),
             "tokens_seconds": seconds,
         }

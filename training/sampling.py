@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from agents.learned.dialogue import LONGEST_ANSWER
 from training.environment import Episode
 from training.tokenizer import Codec
 from training.watching import Stopwatch
@@ -90,14 +89,15 @@ def _one_turn(
     logits = batch.feed(unread)  # (B, V)
     answers: list[list[int]] = [[] for _ in live]
     open_rows = [True] * len(live)
-    for k in range(LONGEST_ANSWER):
+    longest = codec.grammar.longest_answer
+    for k in range(longest):
         chosen, logprobs = _choose(logits, generator)
         for row, trajectory in enumerate(live):
             if open_rows[row]:
                 answers[row].append(chosen[row])
                 trajectory.write(chosen[row], logprobs[row])
                 open_rows[row] = chosen[row] != codec.end
-        if k == LONGEST_ANSWER - 1 or not any(open_rows):
+        if k == longest - 1 or not any(open_rows):
             break
         logits = batch.feed([[chosen[row]] if open_rows[row] else [] for row in range(len(live))])
     keep, following = [], []

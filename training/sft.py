@@ -22,12 +22,12 @@ from transformers import TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
+from agents.learned import grammars
 from agents.learned.dialogue import Message
-from markets.engine import metrics
 from training import dialogues, evaluation, guards, runs
 from training import model as models
 from training import tokenizer as words
-from training.config import ConfigError, RunConfig, load
+from training.config import ConfigError, Game, RunConfig, load
 from training.demonstrations import Demonstration, demonstrate
 
 
@@ -65,9 +65,9 @@ def dataset(dialogues_: Sequence[Sequence[Message]], codec: words.Codec) -> Data
     return Dataset.from_dict(rows)
 
 
-def demonstrators_share(demonstrations: Sequence[Demonstration]) -> evaluation.Interval:
+def demonstrators_share(game: Game, demonstrations: Sequence[Demonstration]) -> evaluation.Interval:
     """What the teachers earn, as a share of the first best."""
-    result = evaluation.Result([], [metrics.outcome(d.episode.scenario, d.episode.log) for d in demonstrations])
+    result = evaluation.Result([], [], [evaluation.earned(game, d.episode) for d in demonstrations])
     return evaluation.share(result.surplus, result.first_best)
 
 
@@ -80,7 +80,7 @@ def start(config: RunConfig) -> tuple[Any, Any]:
     if config.base:
         guards.check_base(Path(config.base))
         return models.load(Path(config.base))
-    tokenizer = words.build()
+    tokenizer = words.build(grammars.by_name(config.game.dialogue))
     model = models.build(config.model, tokenizer, seed=config.seed)
     words.check(tokenizer, model)
     return model, tokenizer
@@ -99,6 +99,7 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
             episodes=config.sft.demonstrations if given is None else min(PROBED, config.sft.demonstrations),
             seed=config.seed,
             habits=config.sft.habits,
+            teachers=config.sft.teachers,
         )
     )
     imitated = [demonstration.messages for demonstration in demonstrations] if given is None else given
@@ -134,13 +135,13 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
     trainer.train()
     models.save(folder / "sft", model, tokenizer)
     seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu
-    teachers = demonstrators_share(demonstrations)
+    teachers = demonstrators_share(config.game, demonstrations)
     figures: dict[str, Any] = {
         "stage": "sft",
         "seconds": round(seconds, 1),
         "cpu_seconds": round(cpu_seconds, 1),
         "dialogues": len(imitated),
-        "demonstrators": asdict(teachers),
+        "demonstrators": asdict(teachers) | {"conduct": evaluation.conduct([d.episode for d in demonstrations])},
         "loss": [line["loss"] for line in trainer.state.log_history if "loss" in line],
     }
     for greedy in (False, True):

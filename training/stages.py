@@ -26,7 +26,6 @@ from markets.engine import rewards
 from training import dialogues, exploits, grpo, guards, report, runs, sft
 from training.config import ConfigError, RunConfig, load
 from training.demonstrations import demonstrate
-from training.environment import LEARNER_ROLE
 from training.model_opponents import Metered
 from training.tokenizer import SetupError
 
@@ -72,8 +71,14 @@ def check(config: RunConfig, folder: Path) -> None:
     sft.start(config)
     if any(asks_models(slug) for slug in config.game.opponents):
         return  # Probing would ask a language model hundreds of times.
-    reward = rewards.by_name(config.game.reward, role=LEARNER_ROLE)
-    played = demonstrate(config.game, episodes=guards.PROBED_GAMES, seed=config.seed, habits=config.sft.habits)
+    reward = rewards.by_name(config.game.reward, role=config.game.role)
+    played = demonstrate(
+        config.game,
+        episodes=guards.PROBED_GAMES,
+        seed=config.seed,
+        habits=config.sft.habits,
+        teachers=config.sft.teachers,
+    )
     guards.check_reward([each.episode.reward(reward) for each in played], name=config.game.reward)
 
 

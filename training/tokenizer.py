@@ -2,7 +2,7 @@
 
 Here: the word-level tokenizer that is saved with every model trained from scratch, the ids and
 loss mask of a dialogue, and `check`, without which no run starts. Not here: the words themselves
-(`agents.learned.dialogue`).
+(`agents.learned.dialogue`, `ledger`).
 
 Contract: one word, one id. A dialogue's ids are the concatenation of its messages' ids, so what
 was generated is never tokenized again; the mask is 1 on what the learner wrote and on the end
@@ -15,8 +15,9 @@ from typing import Any
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from agents.learned import dialogue
+from agents.learned import grammars
 from agents.learned.dialogue import ASSISTANT, END, PAD, SYSTEM, UNKNOWN, USER, Message
+from agents.learned.grammars import LADDER, Grammar
 
 ROLE_TOKENS = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT}
 
@@ -36,9 +37,9 @@ class SetupError(RuntimeError):
     """A model, tokenizer or template that would train on the wrong tokens; the run must not start."""
 
 
-def build() -> Any:
-    """The tokenizer of the compact dialogue."""
-    words = {word: number for number, word in enumerate(dialogue.vocabulary())}
+def build(grammar: Grammar = LADDER) -> Any:
+    """The tokenizer of a compact dialogue."""
+    words = {word: number for number, word in enumerate(grammar.words)}
     core = Tokenizer(models.WordLevel(words, unk_token=UNKNOWN))
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     fast: Any = PreTrainedTokenizerFast  # Its types do not cover its constructor.
@@ -64,6 +65,7 @@ class Codec:
         self.pad = self._id_of[PAD]
         self.end = self._id_of[END]
         self.turn_start = (self._id_of[ASSISTANT],)
+        self.grammar = grammar_of(tokenizer)
 
     def ids(self, words: Iterable[str]) -> list[int]:
         """Ids of words, all of which must be known."""
@@ -97,24 +99,11 @@ class Codec:
         return ids, mask
 
 
-_SAMPLE = (
-    Message("system", ("buyers", "n4", "turns", "t8", "cost", "0")),
-    Message("user", ("left", "t8")),
-    Message("assistant", ("ask", "b2", "84")),
-    Message("user", ("b2", "no", "left", "t7")),
-    Message("assistant", ("leave",)),
-)
-
-
 def check(tokenizer: Any, model: Any) -> None:
     """Raise `SetupError` unless template, mask, padding and stop token are the ones we train on."""
     vocab = tokenizer.get_vocab()
-    missing = [word for word in dialogue.vocabulary() if word not in vocab]
-    if missing:
-        raise SetupError(f"The tokenizer does not know {', '.join(missing[:5])}.")
-    split = [
-        word for word in dialogue.vocabulary() if tokenizer.encode(word, add_special_tokens=False) != [vocab[word]]
-    ]
+    grammar = grammar_of(tokenizer)
+    split = [word for word in grammar.words if tokenizer.encode(word, add_special_tokens=False) != [vocab[word]]]
     if split:
         raise SetupError(f"These words are not one token each: {', '.join(split[:5])}.")
     if tokenizer.eos_token != END:
@@ -127,14 +116,26 @@ def check(tokenizer: Any, model: Any) -> None:
     embeddings = model.get_input_embeddings()
     if embeddings.weight.shape[0] <= max(vocab.values()):
         raise SetupError(f"The model has {embeddings.weight.shape[0]} embeddings, too few for the tokenizer.")
-    _check_template(tokenizer)
+    _check_template(tokenizer, grammar.sample)
 
 
-def _check_template(tokenizer: Any) -> None:
+def grammar_of(tokenizer: Any) -> Grammar:
+    """The dialogue that a tokenizer is for. Raises `SetupError`."""
+    vocab = tokenizer.get_vocab()
+    found = grammars.of_words(vocab)
+    if found is None:
+        near = min(grammars.ALL, key=lambda each: len(set(each.words) - set(vocab)))
+        missing = [word for word in near.words if word not in vocab]
+        unknown = f"does not know {', '.join(missing[:5])}" if missing else "knows words that the dialogue has not"
+        raise SetupError(f"The tokenizer {unknown}.")
+    return found
+
+
+def _check_template(tokenizer: Any, sample: Sequence[Message]) -> None:
     codec = Codec(tokenizer)
-    chat = [{"role": message.role, "content": message.content} for message in _SAMPLE]
+    chat = [{"role": message.role, "content": message.content} for message in sample]
     rendered = tokenizer.apply_chat_template(chat, tokenize=True, return_dict=True, return_assistant_tokens_mask=True)
-    ids, mask = codec.whole(_SAMPLE)
+    ids, mask = codec.whole(sample)
     if list(rendered["input_ids"]) != ids:
         raise SetupError("The chat template renders a dialogue into other ids than the ones that are generated.")
     if not any(rendered["assistant_masks"]):
@@ -143,6 +144,6 @@ def _check_template(tokenizer: Any) -> None:
         raise SetupError("The chat template's mask is not the learner's words and their end markers.")
     for cut in (2, 4):
         prompt = tokenizer.apply_chat_template(chat[:cut], tokenize=True, return_dict=True, add_generation_prompt=True)
-        before, _ = codec.whole(_SAMPLE[:cut])
+        before, _ = codec.whole(sample[:cut])
         if list(prompt["input_ids"]) != [*before, *codec.turn_start]:
             raise SetupError("A later prompt does not start with the earlier dialogue: the template drops history.")

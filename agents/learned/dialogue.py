@@ -83,6 +83,16 @@ class Message(NamedTuple):
         return " ".join(self.words)
 
 
+SAMPLE = (
+    Message("system", ("buyers", "n4", "turns", "t8", "cost", "0")),
+    Message("user", ("left", "t8")),
+    Message("assistant", ("ask", "b2", "84")),
+    Message("user", ("b2", "no", "left", "t7")),
+    Message("assistant", ("leave",)),
+)
+"""A dialogue for checks of tokenizers and templates."""
+
+
 class NoDialogue(ValueError):
     """A seat that this dialogue has no words for; the message is a sentence."""
 
@@ -250,3 +260,67 @@ def _news(observation: Observation, seen: SeenEvent) -> tuple[str, ...]:
             return ("refused",)
         case _:
             return ()
+
+
+class Conversation:
+    """What one seat was told of a negotiation, told and read in order: the functions above, on one seat."""
+
+    def __init__(self, observation: Observation) -> None:
+        check(observation)
+        self._seen = observation
+
+    def opening(self, events: Sequence[SeenEvent]) -> tuple[Message, Message]:
+        """The rules of the table, and what lies on it before the first own move."""
+        return opening(self._seen, events)
+
+    def heard(self, observation: Observation, events: Sequence[SeenEvent]) -> Message:
+        """What happened since the last own move, as the seat is asked for its next one."""
+        assert observation.turns_left is not None
+        return heard(observation, events, turns_left=observation.turns_left)
+
+    def read(self, observation: Observation, words: Sequence[str]) -> Action | None:
+        """The action that an answer (without its end marker) stands for; None if it cannot be read."""
+        return read(observation, words)
+
+    def phrase(self, *, buyer: int, product: int, number: int) -> tuple[str, ...]:
+        """An own price in words."""
+        return "ask", buyer_word(buyer), str(number)
+
+    def acceptance(self, buyer: int) -> tuple[str, ...]:
+        """Taking a buyer's latest bid, in words."""
+        return "accept", buyer_word(buyer)
+
+    def write(self, observation: Observation, action: Action) -> tuple[str, ...]:
+        """The words of an action. Raises `NoDialogue`."""
+        return write(observation, action)
+
+    def allowed(self, observation: Observation, answer: Sequence[str]) -> Sequence[str]:
+        """Words that may come next at this table without breaking a rule or losing money; none when done."""
+        cost_cents = observation.products[0].reservation_value_cents
+        open_threads = [thread for thread in observation.threads if thread.my_move]
+        bidding = [
+            thread
+            for thread in open_threads
+            if isinstance(taken := read(observation, ("accept", buyer_word(thread.buyer))), AcceptOffer)
+            and thread.offers[taken.offer_id - 1].price_cents >= cost_cents
+        ]
+        match list(answer):
+            case []:
+                can_ask = price_cents(observation, _NUMBERS[-1]) >= cost_cents
+                return [*(["ask"] if can_ask else []), "leave", *(["accept"] if bidding else [])]
+            case ["ask"]:
+                return [buyer_word(thread.buyer) for thread in open_threads]
+            case ["accept"]:
+                return [buyer_word(thread.buyer) for thread in bidding]
+            case ["ask", _]:
+                return [word for word in _NUMBERS if price_cents(observation, word) >= cost_cents]
+            case _:
+                return ()
+
+
+_NUMBERS = tuple(str(number) for number in range(HIGHEST_NUMBER + 1))
+
+
+def conversation(observation: Observation, past: Sequence[SeenEvent]) -> tuple[Conversation, tuple[Message, ...]]:
+    """The dialogue of a seller about to move, rebuilt from its own past."""
+    return Conversation(observation), transcript(observation, past)

@@ -1,11 +1,11 @@
-"""A trained seller on a chair: its numbers come from the network, its talk from templates.
+"""A trained agent on a chair: its numbers come from the network, its talk from templates.
 
 Here: from a turn to ids, from scores to a legal answer. Not here: the network (`network`), the
-words (`dialogue`), finding checkpoints (`published`).
+words (`dialogue`, `ledger`), finding checkpoints (`published`).
 
 Contract: memoryless like every agent: the dialogue is rebuilt from the turn's observation and own
 past, and what the network remembers of a prefix is only kept to save time. Answers are limited to
-those the dialogue allows at this table (known words in order, open threads, standing bids) and to
+those its grammar allows at this table (known words in order, open threads, standing bids) and to
 prices that do not lose money, so a move can always be read and made; whether a policy needs that is
 measured in training, where nothing limits it. Greedy takes the likeliest answer, sampled draws at temperature 1 from the turn's own stream.
 """
@@ -16,38 +16,43 @@ from collections.abc import Sequence
 import numpy as np
 
 from agents.base import Turn
-from agents.learned import dialogue
-from agents.learned.dialogue import ASSISTANT, END, HIGHEST_NUMBER, SYSTEM, USER, Message
+from agents.learned.dialogue import ASSISTANT, END, SYSTEM, USER, Message
+from agents.learned.grammars import LADDER, Grammar
 from agents.learned.network import Array, CheckpointError, Memory, Network
-from markets.engine.observation import Observation
-from markets.engine.protocol import AcceptOffer, Action
+from markets.engine.protocol import Action
 
 KEPT_MEMORIES = 2_000
 
 _ROLE_WORDS = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT}
-_NUMBERS = tuple(str(number) for number in range(HIGHEST_NUMBER + 1))
 
 
 class Policy:
     """An agent of one checkpoint; one object may sit on many chairs."""
 
-    def __init__(self, network: Network, *, sampled: bool) -> None:
-        words = dialogue.vocabulary()
+    def __init__(self, network: Network, *, sampled: bool, grammar: Grammar = LADDER) -> None:
+        words = grammar.words
         if network.words != len(words):
             raise CheckpointError(f"The checkpoint knows {network.words} words, the dialogue has {len(words)}.")
         self._network = network
         self._sampled = sampled
+        self._grammar = grammar
         self._id_of = {word: number for number, word in enumerate(words)}
         self._memories: OrderedDict[tuple[int, ...], Memory] = OrderedDict()
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it draws its moves."""
+        return self._sampled
 
     def act(self, turn: Turn) -> Action:
         """The move that the network's answer stands for."""
         observation = turn.observation
-        memory = self._memory(dialogue.transcript(observation, turn.past))
+        conversation, messages = self._grammar.rebuild(observation, turn.past)
+        memory = self._memory(messages)
         chance = turn.chance
         answer: list[str] = []
         while True:
-            allowed = self._allowed(observation, answer)
+            allowed = conversation.allowed(observation, answer)
             if not allowed:
                 break
             word = self._choose(memory.logits, allowed, chance.random() if self._sampled else None)
@@ -55,9 +60,31 @@ class Policy:
                 break
             answer.append(word)
             memory = self._network.read((self._id_of[word],), memory)
-        action = dialogue.read(observation, answer)
+        action = conversation.read(observation, answer)
         assert action is not None, answer
         return action
+
+    def log_probability(self, turn: Turn, action: Action) -> float | None:
+        """Log of the chance that the move has when moves are drawn; None for a move that it cannot make there."""
+        observation = turn.observation
+        conversation, messages = self._grammar.rebuild(observation, turn.past)
+        memory = self._memory(messages)
+        words = conversation.write(observation, action)
+        answer: list[str] = []
+        total = 0.0
+        for word in (*words, END):
+            allowed = conversation.allowed(observation, answer)
+            if not allowed and word == END:
+                break
+            if word not in allowed:
+                return None
+            scores = memory.logits[[self._id_of[each] for each in allowed]].astype(np.float64)
+            highest = scores.max()
+            total += float(scores[list(allowed).index(word)] - highest - np.log(np.exp(scores - highest).sum()))
+            if word != END:
+                answer.append(word)
+                memory = self._network.read((self._id_of[word],), memory)
+        return total
 
     def _memory(self, messages: Sequence[Message]) -> Memory:
         """What the network remembers when it is about to answer; read on from the longest kept prefix."""
@@ -79,31 +106,6 @@ class Policy:
 
     def _ids(self, message: Message) -> tuple[int, ...]:
         return tuple(self._id_of[word] for word in (_ROLE_WORDS[message.role], *message.words, END))
-
-    def _allowed(self, observation: Observation, answer: Sequence[str]) -> Sequence[str]:
-        """Words that may come next; none when the answer can only end."""
-        cost_cents = observation.products[0].reservation_value_cents
-        open_threads = [thread for thread in observation.threads if thread.my_move]
-        bidding = [
-            thread
-            for thread in open_threads
-            if isinstance(
-                taken := dialogue.read(observation, ("accept", dialogue.buyer_word(thread.buyer))), AcceptOffer
-            )
-            and thread.offers[taken.offer_id - 1].price_cents >= cost_cents
-        ]
-        match list(answer):
-            case []:
-                can_ask = dialogue.price_cents(observation, _NUMBERS[-1]) >= cost_cents
-                return [*(["ask"] if can_ask else []), "leave", *(["accept"] if bidding else [])]
-            case ["ask"]:
-                return [dialogue.buyer_word(thread.buyer) for thread in open_threads]
-            case ["accept"]:
-                return [dialogue.buyer_word(thread.buyer) for thread in bidding]
-            case ["ask", _]:
-                return [word for word in _NUMBERS if dialogue.price_cents(observation, word) >= cost_cents]
-            case _:
-                return ()
 
     def _choose(self, logits: Array, allowed: Sequence[str], draw: float | None) -> str:
         scores = logits[[self._id_of[word] for word in allowed]].astype(np.float64)

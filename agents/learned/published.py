@@ -49,6 +49,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Figures by name, with their references and intervals."""
     limits: str
     """What it does not know."""
+    grammar: str = "ladder"
+    """What it reads and writes (`agents.learned.grammars`)."""
+    role: Role = Role.SELLER
+    family: Family = Family.MULTI_BUYER
 
 
 def cards(folder: Path) -> list[tuple[Path, Card]]:
@@ -92,9 +96,9 @@ def _specs(path: Path, card: Card) -> tuple[AgentSpec, AgentSpec]:
             title=title,
             summary=summary,
             kind=Kind.LEARNED,
-            roles=(Role.SELLER,),
-            families=(Family.MULTI_BUYER,),
-            build=partial(load, path, sampled=sampled),
+            roles=(card.role,),
+            families=(card.family,),
+            build=partial(load, path, sampled=sampled, grammar=card.grammar),
             version=card.weights_sha256[:12],
             source=f"Learned by playing here: {card.trained_on}",
         )
@@ -111,9 +115,10 @@ def _specs(path: Path, card: Card) -> tuple[AgentSpec, AgentSpec]:
 
 
 @lru_cache(maxsize=16)
-def load(path: Path, *, sampled: bool) -> "Policy":
+def load(path: Path, *, sampled: bool, grammar: str = "ladder") -> "Policy":
     """The policy of a checkpoint, kept for the life of the process."""
+    from agents.learned import grammars
     from agents.learned.network import Network
     from agents.learned.policy import Policy
 
-    return Policy(Network.load(path), sampled=sampled)
+    return Policy(Network.load(path), sampled=sampled, grammar=grammars.by_name(grammar))
