@@ -3,7 +3,8 @@
 For every configured back end there are a narrator and agents that decide themselves, in either
 protocol, regulated or not. `narrator-STRATEGY` narrates any scripted strategy with the embedded
 model; it can be looked up and seated, and is in no list, like an agent with a persona. Without a back
-end a narrator speaks from templates. Not here: what these agents do (`narrator`, `llm`). Pure.
+end a narrator speaks from templates. The embedded model with an adapter (`adapters`) is one agent, as it was
+taught. Not here: what these agents do (`narrator`, `llm`). Pure.
 
 Contract: an agent's version is a digest of all that makes it speak and move as it does: strategy,
 protocol, back end, model, prompts and sampling.
@@ -15,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from agents import backends, prompts
+from agents import adapters, backends, prompts
 from agents.backends import EMBEDDED, BackendConfig
 from agents.base import Agent, AgentSpec, Kind
 from agents.llm import TEMPERATURE, ModelAgent
@@ -38,9 +39,12 @@ CODECS: dict[str, Callable[[], Codec]] = {"four_part": FourPart, "tools": Tools}
 def listed(strategies: Mapping[str, AgentSpec]) -> tuple[AgentSpec, ...]:
     """The agents of every configured back end, the embedded one's narrator first."""
     made: list[AgentSpec] = []
+    taught = {card.slug: card for _folder, card in adapters.cards()}
     for config in sorted(backends.configured(), key=lambda config: config.name != EMBEDDED):
         if config.name == EMBEDDED:
             made += [_narrator(strategies[STRATEGY], slug=NARRATOR), *_deciders(config, protocols=("four_part",))]
+        elif config.name in taught:
+            made.append(_taught(config, taught[config.name]))
         else:
             made += [
                 _narrated(strategies[STRATEGY], config.name, slug=f"{config.name}-{NARRATOR}", speech=Speech.FREE),
@@ -127,6 +131,35 @@ def _deciders(config: BackendConfig, *, protocols: tuple[str, ...]) -> list[Agen
                 )
             )
     return made
+
+
+def _taught(config: BackendConfig, card: adapters.Card) -> AgentSpec:
+    """The embedded model as training left it: one agent, in the words that it was taught."""
+    build = partial(_build_taught, config.name, card)
+    return AgentSpec(
+        slug=card.slug,
+        title=card.title,
+        summary=card.summary,
+        kind=Kind.MODEL,
+        roles=card.roles,
+        families=card.families,
+        build=build,
+        speak_as=build,
+        version=_version("taught", card.protocol, card.weights_sha256, config, (card.protocol,), str(card.temperature)),
+        source=f"{card.base}, taught here: {card.trained_on}",
+        asks_models=True,
+    )
+
+
+def _build_taught(backend: str, card: adapters.Card, persona: str = "") -> Agent:
+    return ModelAgent(
+        backend=backend,
+        codec=CODECS[card.protocol](),
+        regulated=True,
+        persona=persona_lines(persona),
+        temperature=card.temperature,
+        max_tokens=card.longest,
+    )
 
 
 def _build_decider(backend: str, protocol: str, regulated: bool, persona: str = "") -> Agent:

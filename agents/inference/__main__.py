@@ -1,6 +1,7 @@
 """`python -m agents.inference`: serve the embedded model, and checkpoint folders that are named.
 
     python -m agents.inference --port 8091
+    python -m agents.inference --port 8091 --adapter training/adapters/smollm2-haggler
     python -m agents.inference --port 8091 --checkpoint var/checkpoints/my-run --no-embedded
 
 With the environment variable PARLEY_INFERENCE_KEY set, only requests with that key are answered.
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from agents.inference import embedded
+from agents.inference import adapter, embedded
 from agents.inference.checkpoint import CheckpointEngine
 from agents.inference.engine import Engine, EngineError
 from agents.inference.llama import LlamaEngine
@@ -44,6 +45,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8091)
     parser.add_argument("--fd", type=int, help="descriptor of a socket that listens already, instead of host and port")
     parser.add_argument("--checkpoint", action="append", default=[], metavar="FOLDER", help="may be named repeatedly")
+    parser.add_argument(
+        "--adapter",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="of the embedded model; may be named repeatedly",
+    )
     parser.add_argument("--no-embedded", action="store_true", help="serve checkpoints only")
     parser.add_argument("--threads", type=int, default=default_threads(), help="for each model")
     return parser
@@ -61,7 +69,16 @@ def chosen_engines(options: argparse.Namespace) -> list[Engine]:
     if not options.no_embedded and not embedded.missing():
         path = embedded.model_file()
         assert path is not None
-        engines.append(LlamaEngine(path, name=embedded.NAME, threads=options.threads, slots=SLOTS))
+        model = LlamaEngine(
+            path,
+            name=embedded.NAME,
+            threads=options.threads,
+            slots=SLOTS,
+            adapters=[adapter.ready(Path(text).expanduser().resolve()) for text in options.adapter],
+        )
+        engines += [model, *model.taught]
+    elif options.adapter:
+        raise EngineError(500, "An adapter is nothing without the embedded model, which is not served.")
     for text in options.checkpoint:
         folder = Path(text).expanduser().resolve()
         if not (folder / "config.json").is_file():

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import torch
 
 from training.language.config import EMBEDDED, LanguageRun
@@ -115,26 +116,35 @@ def prepare(tokenizer: Any) -> None:
         tokenizer.pad_token_id = usable[0]
 
 
-def adapted(model: Any, config: LanguageRun) -> Any:
-    """The model with fresh low-rank weights in float32, or the model itself where the rank is 0."""
+def fresh(config: LanguageRun) -> Base:
+    """The base with untrained low-rank weights in float32, or the base itself where the rank is 0."""
+    ready = load(config)
     if config.adapter.rank == 0:
-        return model
+        return ready
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(config.seed)
     made = get_peft_model(
-        model,
+        ready.model,
         LoraConfig(
             r=config.adapter.rank,
             lora_alpha=config.adapter.alpha,
             target_modules=list(config.adapter.targets),
-            layers_to_transform=list(range(config.adapter.first_layer, model.config.num_hidden_layers)),
+            layers_to_transform=list(range(config.adapter.first_layer, ready.model.config.num_hidden_layers)),
             task_type="CAUSAL_LM",
-            base_model_name_or_path=config.base,
         ),
     )
-    made.peft_config["default"].base_model_name_or_path = config.base  # Not a path of this machine.
-    return made
+    return Base(made, ready.tokenizer)
+
+
+def learned(config: LanguageRun, folder: Path, *, trainable: bool = True) -> Base:
+    """What a stage left in `folder`: the base with the adapter there, or the whole model there."""
+    if not (folder / "adapter_config.json").is_file():
+        return load(msgspec.structs.replace(config, base=str(folder), download=False))
+    from peft import PeftModel
+
+    ready = load(config)
+    return Base(PeftModel.from_pretrained(ready.model, str(folder), is_trainable=trainable), ready.tokenizer)
 
 
 class Row(NamedTuple):
@@ -217,10 +227,14 @@ def save(folder: Path, model: Any, tokenizer: Any, *, state: dict[str, Any] | No
     if hasattr(model, "peft_config"):
         from peft import get_peft_model_state_dict
 
-        own = get_peft_model_state_dict(model, state_dict=state)
+        own = get_peft_model_state_dict(model, state_dict=state, save_embedding_layers=False)
+        model.peft_config["default"].base_model_name_or_path = ""  # A path of this machine says nothing elsewhere.
         model.save_pretrained(
-            folder, state_dict={name: weight.detach().to(torch.bfloat16) for name, weight in own.items()}
+            folder,
+            state_dict={name: weight.detach().to(torch.bfloat16) for name, weight in own.items()},
+            save_embedding_layers=False,
         )
+        (folder / "README.md").unlink(missing_ok=True)
     else:
         model.save_pretrained(folder, state_dict=state)
     tokenizer.save_pretrained(folder)

@@ -143,12 +143,12 @@ def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[st
     """Run the stage; what was learned goes to `folder/sft`, figures come back."""
     torch.set_num_threads(config.threads)
     started, cpu = time.monotonic(), time.process_time()
-    ready = base.load(config)
+    ready = base.fresh(config)
     shown = collect(config)
     games = token_rows(ready.tokenizer, shown, longest=config.sft.longest)
     if not games:
         raise ConfigError("There is nothing to learn: no demonstration is short enough (sft.longest).")
-    model = base.adapted(ready.model, config)
+    model = ready.model
     trainer = AnswersTrainer(
         model=model,
         args=arguments_for(config, folder, games=len(games)),

@@ -11,6 +11,7 @@ surplus, 0 without a deal, over games where trade can gain; its interval is a bo
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from agents import backends, calls
@@ -86,14 +87,20 @@ def held_out(config: LanguageRun, *, scenarios: int) -> list[Game]:
 
 
 def play_together(
-    config: LanguageRun, games: Sequence[Game], writer: Writer, tokenizer: Any, agent: Agent
+    config: LanguageRun,
+    games: Sequence[Game],
+    writer: Writer,
+    tokenizer: Any,
+    agent: Agent,
+    *,
+    salts: Sequence[int] = (),
 ) -> list[tuple[Finished, list[Asked]]]:
     """Play the games in step, `agent` asking the writer."""
     tables = Tables(writer, tokenizer, config.sampling)
     backends.seat(tables)
     spec = spec_of(agent)
-    jobs: list[Callable[[], Finished]] = [lambda game=game: table(game, spec) for game in games]
-    return tables.play(jobs)
+    jobs: list[Callable[[], Finished]] = [partial(table, game, spec) for game in games]
+    return tables.play(jobs, salts)
 
 
 def judge(config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None) -> dict[str, Any]:

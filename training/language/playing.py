@@ -20,6 +20,7 @@ from transformers import DynamicCache
 
 from agents.backends import BackendConfig, ChatReply, ChatRequest, OnText
 from agents.inference.checkpoint import spelled_calls, without_calls
+from markets.engine.seeds import derive_seed
 from training.language import base
 from training.language.config import Sampling
 
@@ -160,15 +161,17 @@ class Tables:
         self._own = threading.local()
         self._asked: dict[int, list[Asked]] = {}
         self._broken = False
+        self._salts: Sequence[int] = ()
 
     def chat(self, request: ChatRequest, *, on_text: OnText | None = None) -> ChatReply:
         """The answer, once every other game waits too."""
         messages = [{"role": message.role, "content": message.content} for message in request.messages]
         prompt = base.prompt_ids(self._tokenizer, messages, request.tools)
-        question = Question(
-            prompt, request.temperature, request.seed or 0, min(request.max_tokens, self._sampling.longest)
-        )
-        ticket = _Ticket(self._own.place, question, bool(request.tools))
+        place = self._own.place
+        seed = derive_seed("answer", request.seed or 0, self._salts[place]) if self._salts else request.seed or 0
+        longest = min(request.max_tokens, self._sampling.longest)
+        question = Question(prompt, request.temperature, seed % 2**63, longest)
+        ticket = _Ticket(place, question, bool(request.tools))
         with self._changed:
             self._waiting.append(ticket)
             self._changed.notify_all()
@@ -177,11 +180,12 @@ class Tables:
             raise _Abandoned
         return ticket.reply
 
-    def play(self, games: Sequence[Callable[[], T]]) -> list[tuple[T, list[Asked]]]:
-        """Play every game to its end; with each what was asked in it, in order."""
+    def play(self, games: Sequence[Callable[[], T]], salts: Sequence[int] = ()) -> list[tuple[T, list[Asked]]]:
+        """Play every game to its end; with each what was asked in it, in order. Of games with one scenario, those
+        with different salts draw different answers."""
         results: dict[int, tuple[T, list[Asked]]] = {}
         left = iter(range(len(games)))
-        self._asked, self._broken = {}, False
+        self._asked, self._broken, self._salts = {}, False, salts
 
         def work() -> None:
             fine = False

@@ -36,6 +36,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from agents import adapters
 from agents.backends.config import EMBEDDED, BackendConfig, Secret, variables
 from agents.inference import embedded
 from negotiation_site.stack import full_stack_missing
@@ -309,6 +310,19 @@ def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
         if own
         else []
     )
+    taught = adapters.cards() if own else []
+    served += [
+        BackendConfig(
+            name=card.slug,
+            url=url,
+            model=folder.name,
+            key=key,
+            timeout_s=30,
+            attempts=2,
+            context_tokens=embedded.CONTEXT_TOKENS,
+        )
+        for folder, card in taught
+    ]
     served += [
         BackendConfig(
             name=re.sub("[^a-z0-9]+", "-", Path(folder).name.lower()).strip("-"),
@@ -320,6 +334,7 @@ def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
     ]
     descriptor = listener.fileno()
     options = [option for folder in folders for option in ("--checkpoint", folder)]
+    options += [option for folder, _card in taught for option in ("--adapter", str(folder))]
     supervisor.start(
         Program(
             name="inference",
