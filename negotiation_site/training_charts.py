@@ -168,6 +168,11 @@ def live(lines: Lines, found: Sequence[rule.Phase] = ()) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
+def drawn(plot: Plot, lines: Lines) -> Chart | None:
+    """One plot of a run's lines; None where none of its figures were logged."""
+    return _drawn(plot, [(str(curve.label), _series(lines, curve.key), curve.kind) for curve in plot.curves], ())
+
+
 def _series(lines: Lines, key: str) -> list[tuple[int, float]]:
     return [(line["rollout"], line[key]) for line in lines if line.get(key) is not None]
 

@@ -1,7 +1,10 @@
-"""Pages of training runs: a list, and one run's report: curves, economics, tricks, asks, games.
+"""Pages of training runs: a list, and one run, live while it learns and with its report at the end.
 
 Reads the files that the run's stages left in its folder (`training.stages`); of a checkpoint that came
-with the code, those beside its weights. Cancelling and resuming are for staff.
+with the code, those beside its weights. Everybody may look at curves and reports. Cancelling and
+resuming are for staff; launching, logs and publishing for staff with the permission to train
+(`may_train`). Not here: the form (`training_forms`), comparisons (`training_comparison`), plots
+(`training_charts`). Nothing here loads torch.
 """
 
 import json
@@ -11,21 +14,24 @@ from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.learned import published
 from markets import presentation
 from markets.result import percent
-from negotiation_site import dashboards
+from negotiation_site import dashboards, training_charts
 from negotiation_site.stack import full_stack_missing
-from training import runs, services
+from training import phases, runs, services
 from training.models import Run, RunStatus
+from training.progress import progress
 from training.services import RunError
 
 
@@ -82,6 +88,54 @@ class GameRow:
     text: str
 
 
+@dataclass(frozen=True)
+class SampleRow:
+    """A game that the run just played."""
+
+    key: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """One stage of a run and how far it is."""
+
+    name: str
+    state: str
+    """`done`, `now` or `waiting`."""
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusPage:
+    """How far a run is: context `status` of `training/_status.html`."""
+
+    state: str
+    stages: tuple[StageRow, ...] = ()
+    figures: tuple[presentation.Figure, ...] = ()
+    error: str = ""
+    stopping: bool = False
+    url: str = ""
+    """Where to ask again; empty once the run stands still."""
+    cancel_url: str = ""
+    resume_url: str = ""
+    publish_url: str = ""
+    every_s: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvesPage:
+    """What a run logged so far: context `curves` of `training/_curves.html`."""
+
+    charts: tuple[dashboards.Chart, ...] = ()
+    now: tuple[training_charts.NowRow, ...] = ()
+    phases: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    url: str = ""
+    every_s: int = 8
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
     """One run."""
@@ -89,16 +143,30 @@ class RunPage:
     name: str
     market: str
     state: str
-    error: str = ""
     agent_url: str = ""
-    cancel_url: str = ""
-    resume_url: str = ""
+    agent_name: str = ""
+    play_url: str = ""
+    clone_url: str = ""
+    compare_url: str = ""
+    status: StatusPage | None = None
+    """None for a checkpoint that came with the code."""
+    curves: CurvesPage | None = None
+    samples: tuple[SampleRow, ...] = ()
+    samples_url: str = ""
+    log_url: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
+    """What it was launched with."""
     figures: tuple[presentation.Figure, ...] = ()
     charts: tuple[dashboards.Chart, ...] = ()
     compared: tuple[ShareRow, ...] = ()
     members: tuple[MemberRow, ...] = ()
     tricks: tuple[TrickRow, ...] = ()
     games: tuple[GameRow, ...] = ()
+
+
+OPEN = (RunStatus.QUEUED, RunStatus.RUNNING)
+SAMPLES_SHOWN = 6
+LOG_LINES = 60
 
 
 @require_GET
@@ -110,7 +178,11 @@ def run_list(request: HttpRequest) -> HttpResponse:
         rows.append(_row(run.name, market=run.market.name, state=_state(run), shares=shares))
     for _path, card in _shipped():
         rows.append(_row(card.slug, market=card.trained_on, state=_("came with Parley"), shares=_shares(card.measured)))
-    return render(request, "training/run_list.html", {"runs": rows, "missing": full_stack_missing()})
+    return render(
+        request,
+        "training/run_list.html",
+        {"runs": rows, "missing": full_stack_missing(), "may_train": may_train(request)},
+    )
 
 
 def _row(name: str, *, market: str, state: str, shares: dict[str, str]) -> RunRow:
@@ -133,10 +205,60 @@ def _shipped() -> list[tuple[Path, published.Card]]:
 @require_GET
 @csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
 def run_detail(request: HttpRequest, name: str) -> HttpResponse:
-    """One run's report."""
+    """One run: live while it learns, its report afterwards."""
     run = Run.objects.filter(name=name).select_related("market").first()
-    page = _shipped_page(name) if run is None else _run_page(run, staff=_is_staff(request))
+    page = _shipped_page(name) if run is None else _run_page(run, request)
     return render(request, "training/run_detail.html", {"page": page})
+
+
+@require_GET
+@never_cache
+def run_status(request: HttpRequest, name: str) -> HttpResponse:
+    """How far a run is, for the page that asks now and then; reloads it once the run stands still."""
+    run = _known(name)
+    response = render(request, "training/_status.html", {"status": _status(run, request)})
+    if run.status not in OPEN:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_GET
+@never_cache
+def run_curves(request: HttpRequest, name: str) -> HttpResponse:
+    """What a run logged so far."""
+    return render(request, "training/_curves.html", {"curves": _curves(_known(name))})
+
+
+@require_GET
+@never_cache
+def run_samples(request: HttpRequest, name: str) -> HttpResponse:
+    """Games that a run just played."""
+    run = _known(name)
+    url = reverse("run-samples", args=[name]) if run.status in OPEN else ""
+    return render(request, "training/_samples.html", {"samples": _samples(run), "url": url})
+
+
+@require_GET
+@never_cache
+def run_log(request: HttpRequest, name: str) -> HttpResponse:
+    """The end of a run's log, for whoever may train."""
+    run = _run_for_trainers(request, name)
+    lines = services.log_tail(runs.folder(run.name) / services.LOG_NAME, lines=LOG_LINES)
+    url = reverse("run-log", args=[name]) if run.status in OPEN else ""
+    return render(request, "training/_log.html", {"lines": lines, "url": url})
+
+
+@require_POST
+def run_publish(request: HttpRequest, name: str) -> HttpResponse:
+    """Make a finished run's model an agent."""
+    run = _run_for_trainers(request, name)
+    try:
+        services.publish(run)
+    except RunError as error:
+        messages.error(request, str(error))
+    else:
+        messages.info(request, _("The model is an agent now; it can be played in markets like its own."))
+    return redirect("run", name=name)
 
 
 @require_POST
@@ -163,28 +285,195 @@ def _is_staff(request: HttpRequest) -> bool:
     return request.user.is_active and request.user.is_staff
 
 
-def _run_for_staff(request: HttpRequest, name: str) -> Run:
-    """The run, for somebody who may change it."""
-    if not _is_staff(request):
+def may_train(request: HttpRequest) -> bool:
+    """Whether whoever asks may launch runs, read their logs and publish: staff with the permission."""
+    user = request.user
+    return isinstance(user, User) and _is_staff(request) and user.has_perm("training.train_agents")
+
+
+def _run_for_trainers(request: HttpRequest, name: str) -> Run:
+    """The run, for somebody who may train."""
+    if not may_train(request):
         raise PermissionDenied
-    run = Run.objects.filter(name=name).first()
+    return _known(name)
+
+
+def _known(name: str) -> Run:
+    run = Run.objects.filter(name=name).select_related("market").first()
     if run is None:
         raise Http404(_("There is no such run."))
     return run
 
 
-def _run_page(run: Run, *, staff: bool) -> RunPage:
-    can_cancel = run.status in (RunStatus.QUEUED, RunStatus.RUNNING) and not run.cancel_asked
-    can_resume = run.status in (RunStatus.FAILED, RunStatus.CANCELLED)
+def _run_for_staff(request: HttpRequest, name: str) -> Run:
+    """The run, for somebody who may change it."""
+    if not _is_staff(request):
+        raise PermissionDenied
+    return _known(name)
+
+
+def _run_page(run: Run, request: HttpRequest) -> RunPage:
+    trainer, is_open = may_train(request), run.status in OPEN
+    report = _report(runs.folder(run.name), None)
+    curves = _curves(run)
+    shown = {chart.element for chart in curves.charts}
+    report["charts"] = tuple(
+        c for c in report["charts"] if not (c.element == "chart-reward" and "live-reward" in shown)
+    )
+    published_as = run.published_slug
     return RunPage(
         name=run.name,
         market=run.market.name,
         state=_state(run),
+        agent_url=reverse("agent", args=[published_as]) if published_as else "",
+        agent_name=published_as,
+        play_url=reverse("market", args=[run.market.slug]) if published_as else "",
+        clone_url=f"{reverse('run-new')}?like={run.name}" if trainer else "",
+        compare_url=f"{reverse('run-compare')}?a={run.name}",
+        status=_status(run, request),
+        curves=curves,
+        samples=_samples(run),
+        samples_url=reverse("run-samples", args=[run.name]) if is_open else "",
+        log_url=reverse("run-log", args=[run.name]) if trainer else "",
+        settings=_settings(run),
+        **report,
+    )
+
+
+def _settings(run: Run) -> tuple[tuple[str, str], ...]:
+    """What a run was launched with, for people."""
+    config = services.config_of(run)
+    game = config.game
+    weights = game.weights or (1.0,) * len(game.opponents)
+    whole = sum(weights)
+    source = json.loads(run.source) if run.source else {}
+    return (
+        (_("Preset"), run.preset),
+        (_("Starts from"), Path(config.base).name if config.base else _("nothing: random weights")),
+        (
+            _("Imitates"),
+            " ".join(str(source[key]) for key in ("kind", "name", "agent") if source.get(key))
+            if source
+            else _("the preset's demonstrators"),
+        ),
+        (
+            _("Opponents"),
+            ", ".join(
+                f"{slug} {percent(weight / whole)}" for slug, weight in zip(game.opponents, weights, strict=True)
+            ),
+        ),
+        (_("Reward"), game.reward),
+        (_("Seed"), str(config.seed)),
+        (_("Device"), run.device),
+        (
+            _("Budget"),
+            _("%(steps)d steps of imitation, %(rollouts)d rollouts of %(games)d games")
+            % {
+                "steps": config.sft.steps,
+                "rollouts": config.grpo.rollouts,
+                "games": config.grpo.games * config.grpo.group,
+            },
+        ),
+        (_("Data"), config.data[:12]),
+        (_("Configuration"), config.sha256[:12]),
+    )
+
+
+def _status(run: Run, request: HttpRequest) -> StatusPage:
+    staff, is_open = _is_staff(request), run.status in OPEN
+    folder = runs.folder(run.name)
+    can_resume = run.status in (RunStatus.FAILED, RunStatus.CANCELLED)
+    can_publish = run.status == RunStatus.DONE and may_train(request)
+    return StatusPage(
+        state=_state(run),
+        stages=_stages(run, folder),
+        figures=_progress_figures(run, folder) if run.status == RunStatus.RUNNING else (),
         error=run.error,
-        agent_url=reverse("market", args=[run.market.slug]) if run.published_slug else "",
-        cancel_url=reverse("run-cancel", args=[run.name]) if staff and can_cancel else "",
+        stopping=is_open and run.cancel_asked,
+        url=reverse("run-status", args=[run.name]) if is_open else "",
+        cancel_url=reverse("run-cancel", args=[run.name]) if staff and is_open and not run.cancel_asked else "",
         resume_url=reverse("run-resume", args=[run.name]) if staff and can_resume else "",
-        **_report(runs.folder(run.name), None),
+        publish_url=reverse("run-publish", args=[run.name]) if can_publish else "",
+    )
+
+
+def _stages(run: Run, folder: Path) -> tuple[StageRow, ...]:
+    rows = []
+    for stage in runs.STAGES:
+        figures = runs.figures(folder, stage)
+        if figures is not None:
+            seconds = figures.get("wall_seconds")
+            words = duration(seconds) if seconds is not None else ""
+            rows.append(StageRow(str(STAGES[stage]), "done", words))
+        else:
+            here = run.status == RunStatus.RUNNING and run.stage == stage
+            rows.append(StageRow(str(STAGES[stage]), "now" if here else "waiting", ""))
+    return tuple(rows)
+
+
+def _progress_figures(run: Run, folder: Path) -> tuple[presentation.Figure, ...]:
+    """How far the stage under way is, and when it may end."""
+    found = progress(services.config_of(run), runs.metrics(folder), stage=run.stage)
+    if not found.total:
+        return ()
+    left = _("not to be told yet") if found.seconds_left is None else duration(found.seconds_left)
+    basis = _("the median pace of its last steps; later stages come on top")
+    return (
+        presentation.Figure(
+            label=str(STAGES.get(run.stage, run.stage)),
+            value=percent(found.share),
+            out_of=_("%(done)d of %(total)d") % {"done": found.done, "total": found.total},
+            fraction=found.share,
+        ),
+        presentation.Figure(label=_("This stage ends in"), value=left, out_of=basis),
+    )
+
+
+def duration(seconds: float) -> str:
+    """A stretch of time for people."""
+    if seconds < 90:
+        return _("%(count)d s") % {"count": round(seconds)}
+    if seconds < 5400:
+        return _("%(count)d min") % {"count": round(seconds / 60)}
+    return _("%(count).1f h") % {"count": seconds / 3600}
+
+
+def _curves(run: Run) -> CurvesPage:
+    lines = runs.metrics(runs.folder(run.name))
+    found = phases.phases([line for line in lines if line["kind"] == "train"])
+    return CurvesPage(
+        charts=training_charts.live(lines, found),
+        now=training_charts.now(lines),
+        phases=tuple(
+            _("%(name)s: rollouts %(first)d to %(last)d")
+            % {"name": training_charts.PHASES[phase.name], "first": phase.first, "last": phase.last}
+            for phase in found
+        ),
+        missing=training_charts.missing(lines),
+        url=reverse("run-curves", args=[run.name]) if run.status in OPEN else "",
+    )
+
+
+SAMPLED = {
+    "best": _lazy("best paid"),
+    "middle": _lazy("in the middle"),
+    "worst": _lazy("worst paid"),
+}
+
+
+def _samples(run: Run) -> tuple[SampleRow, ...]:
+    return tuple(
+        SampleRow(
+            f"{game['rollout']}-{game['chosen']}",
+            _("Rollout %(rollout)d, %(chosen)s: reward %(reward)s")
+            % {
+                "rollout": game["rollout"],
+                "chosen": SAMPLED.get(game["chosen"], game["chosen"]),
+                "reward": f"{game['reward']:.3f}",
+            },
+            game["text"],
+        )
+        for game in runs.samples(runs.folder(run.name), last=SAMPLES_SHOWN)
     )
 
 
@@ -350,15 +639,19 @@ def asks_histogram(asks: dict[str, dict[str, int]]) -> dashboards.Chart:
     )
 
 
+STAGES = {
+    "data": _lazy("writing its data"),
+    "exploits": _lazy("looking for tricks"),
+    "sft": _lazy("imitating"),
+    "grpo": _lazy("learning by playing"),
+    "evaluate": _lazy("being measured"),
+}
+"""Stages for people."""
+
+
 def _state(run: Run) -> str:
     if run.status == RunStatus.RUNNING and run.stage:
-        stages = {
-            "exploits": _("looking for tricks"),
-            "sft": _("imitating"),
-            "grpo": _("learning by playing"),
-            "evaluate": _("being measured"),
-        }
-        return stages.get(run.stage, run.stage)
+        return str(STAGES.get(run.stage, run.stage))
     return str(run.get_status_display())
 
 

@@ -33,7 +33,7 @@ from markets.engine.protocol import Role
 from markets.engine.scenarios import Family, SellerTurns, decode_recipe
 from markets.models import Market
 from training import datasets, dialogues, guards, imitation, publishing, runs
-from training.config import ConfigError, Game, RunConfig
+from training.config import ConfigError, Game, RunConfig, load
 from training.models import DeviceLock, Run, RunStatus
 from training.presets import preset
 
@@ -454,6 +454,14 @@ def publish(run: Run) -> str:
 def config_of(run: Run) -> RunConfig:
     """The configuration of a run."""
     return msgspec.json.decode(run.config, type=RunConfig)
+
+
+def config_in(folder: Path) -> dict[str, Any]:
+    """The configuration that lies beside a published checkpoint, as plain data; empty where there is none."""
+    for file in (folder / "run.json", folder / "run.toml"):
+        if file.exists():
+            return msgspec.to_builtins(load(file))
+    return {}
 
 
 def known_run(name: str) -> Run:

@@ -1,11 +1,15 @@
 """The pages of training runs: what came with the code is shown, and a run shows how it is doing."""
 
 import json
+import shutil
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.utils import timezone
 
 from agents.learned import published
 from markets import setup
@@ -159,3 +163,137 @@ def test_the_starter_world_has_the_all_round_learner_selling_to_more_and_fewer_t
     assert {2, 6} <= selling
     offered = {spec.slug for spec in seating.opponents(role=Role.SELLER, family=Family.MULTI_BUYER)}
     assert {"ladder-learner", "all-round-learner", "all-round-learner-sampled"} <= offered
+
+
+# --- Live, for whom --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trainer(client: Client) -> User:
+    user = User.objects.create_user("trainer", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="train_agents"))
+    client.force_login(user)
+    return user
+
+
+def train_line(rollout: int, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "train", "rollout": rollout, "reward": 0.3, "deal_rate": 0.8, "surplus_share": 0.5,
+        "unconditional_share": 0.4, "opening_of_list": 0.7, "adherence": 0.98, "violations": {"format": 0.02},
+        "coverage": 0.6, "fixation": 0.25, "zero_spread_groups": 0.125, "entropy": 1.25, "kl/update": 0.001,
+        "kl/imitator": 0.02, "importance_ratio/mean": 1.0, "importance_ratio/max": 1.4, "tokens_per_second": 1234.0,
+        "seconds": {"generation": 1.0, "environment": 0.5, "learning": 2.0, "looking": 0.0},
+    } | more  # fmt: skip
+
+
+@pytest.fixture
+def learning(run: Run) -> Run:
+    """A run in the middle of learning."""
+    folder = runs.folder("mine")
+    folder.mkdir(parents=True)
+    runs.record(folder, "exploits", {"games": 1, "rows": [], "wall_seconds": 3.0, "peak_bytes": 1})
+    runs.append(folder, {"kind": "imitate", "rollout": 0, "step": 25, "steps": 250, "loss": 1.5})
+    for rollout in range(1, 16):
+        more = {} if rollout < 8 else {"opening_of_list": 0.9}
+        runs.append(folder, train_line(rollout, **more))
+    runs.append_sample(folder, {"rollout": 15, "chosen": "best", "reward": 0.9, "text": "ask b2 84 <b>"})
+    (folder / "log.txt").write_text("first\nlast words <b>\n")
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, stage="grpo", owner="x", heartbeat_at=timezone.now())
+    return run
+
+
+def test_a_run_is_followed_while_it_learns(client: Client, learning: Run) -> None:
+    html = client.get("/runs/mine/").content.decode()
+    for question in ("Does the reward", "Does it close", "Does it keep the rules", "How high does it open",
+                     "Does it try several", "something to learn from", "How undecided", "How far has it moved",
+                     "stay close to what was played", "How fast", "Where does the time go", "like those it imitates"):  # fmt: skip
+        assert question in html, question
+    assert 'hx-get="/runs/mine/status/"' in html
+    assert 'hx-get="/runs/mine/curves/"' in html
+    assert "pressing: rollouts" in html
+    assert "How phases are marked" in html
+    assert "cannot be read" in html  # A type of violation by its name.
+    assert "ask b2 84 &lt;b&gt;" in html
+    status = client.get("/runs/mine/status/").content.decode()
+    assert "15 of 150" in status
+    assert "This stage ends in" in status
+    curves = client.get("/runs/mine/curves/").content.decode()
+    data = curves.split('id="live-reward-data" type="application/json">')[1].split("</script>")[0]
+    assert json.loads(data)["layout"]["annotations"][1]["text"] == "pressing"
+    assert "HX-Refresh" not in client.get("/runs/mine/status/").headers
+
+
+def test_a_figure_that_a_run_never_logged_is_named(client: Client, learning: Run) -> None:
+    assert (
+        "Not logged by this run: first offer / own limit, deals with the buyer of highest value"
+        in client.get("/runs/mine/curves/").content.decode()
+    )
+
+
+def test_the_page_comes_anew_when_the_run_stands_still(client: Client, learning: Run) -> None:
+    Run.objects.filter(pk=learning.pk).update(status=RunStatus.DONE)
+    answer = client.get("/runs/mine/status/")
+    assert answer.headers["HX-Refresh"] == "true"
+    assert "hx-get" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("account", [None, "visitor", "staff"])
+def test_nobody_without_the_permission_launches_publishes_or_reads_logs(
+    client: Client, learning: Run, account: str | None
+) -> None:
+    if account:
+        client.force_login(User.objects.create_user(account, is_staff=account == "staff"))
+    Run.objects.filter(pk=learning.pk).update(status=RunStatus.DONE)
+    before = list(Run.objects.values())
+    form = client.get("/runs/new/")
+    assert form.status_code == (403 if account else 302)
+    assert client.post("/runs/new/", {"name": "theirs"}).status_code == (403 if account else 302)
+    assert client.post("/runs/preview/", {"name": "theirs"}).status_code == 403
+    assert client.get("/runs/mine/log/").status_code == 403
+    assert client.get("/runs/nobody/log/").status_code == 403
+    assert client.post("/runs/mine/publish/").status_code == 403
+    assert list(Run.objects.values()) == before
+    page = client.get("/runs/mine/").content.decode()
+    assert "last words" not in page
+    assert "/runs/mine/log/" not in page
+    assert "publish" not in page.split("<main")[1].split("</main")[0].lower().replace("published", "")
+    assert 'href="/runs/new/' not in client.get("/runs/").content.decode()
+
+
+def test_a_permission_alone_does_not_make_staff(client: Client, run: Run) -> None:
+    user = User.objects.create_user("visitor")
+    user.user_permissions.add(Permission.objects.get(codename="train_agents"))
+    client.force_login(user)
+    assert client.get("/runs/new/").status_code == 403
+
+
+def test_the_log_is_read_by_those_who_train(client: Client, trainer: User, learning: Run) -> None:
+    assert 'hx-get="/runs/mine/log/"' in client.get("/runs/mine/").content.decode()
+    assert "last words &lt;b&gt;" in client.get("/runs/mine/log/").content.decode()
+
+
+def test_a_finished_run_is_published_by_one_click(client: Client, trainer: User, run: Run, settings, tmp_path) -> None:
+    settings.VAR = tmp_path
+    shipped = published.SHIPPED / "ladder-learner"
+    folder = runs.folder("mine")
+    shutil.copytree(shipped, folder / "grpo")
+    shutil.copy(shipped / "evaluate.json", folder)
+    (folder / "run.json").write_text(run.config)
+    refused = client.post("/runs/mine/publish/", follow=True).content.decode()
+    assert "Only a finished run can be published" in refused
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.DONE)
+    assert 'action="/runs/mine/publish/"' in client.get("/runs/mine/").content.decode()
+    page = client.post("/runs/mine/publish/", follow=True).content.decode()
+    assert 'href="/agents/mine/"' in page
+    assert client.get("/agents/mine/").status_code == 200
+
+
+def test_no_page_of_training_loads_torch() -> None:
+    code = (
+        "import os, sys; os.environ.setdefault('DJANGO_SETTINGS_MODULE', 'tests.settings'); import django; django.setup();"
+        "from negotiation_site import training_comparison, training_forms, training_pages, urls;"
+        "from training import expectations, imitation, publishing, services;"
+        "print([name for name in ('torch', 'transformers', 'trl') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip().splitlines()[-1] == "[]"
