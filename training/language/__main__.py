@@ -1,42 +1,126 @@
-"""`python -m training.language train FILE`: see `docs/training.md`.
+"""Language models, trained, judged and published: `python -m training.language WHAT FILE`.
 
-python -m training.language train   FILE [--resume]      imitation, then reinforcement where the file asks for it
-python -m training.language judge   FILE [--model …]     held-out games
-python -m training.language publish FILE --slug SLUG --title TITLE
+    train   FILE [FILE …] [--resume]        imitation, then reinforcement where the file asks for it
+    judge   FILE [--stage base|sft|grpo] [--agent SLUG] [--scenarios N]
+    publish FILE --slug SLUG --title TITLE [--to FOLDER] [--replace]
+
+`accelerate launch … -m training.language train FILE` spreads the training over processes (docs/training.md).
+What cannot be run ends with a sentence and status 2.
 """
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from agents import adapters, backends, registry
+from agents.backends.config import BackendConfigError
+from agents.backends.config import read as read_backends
 from training import runs
 from training.config import ConfigError
-from training.language import imitation
-from training.language.config import load
+from training.language import base, imitation, judging, reinforcement
+from training.language.config import LanguageRun, load
+from training.language.playing import LocalWriter
+from training.language.publish import publish
 from training.tokenizer import SetupError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m training.language")
-    parser.add_argument("what", choices=["train"])
-    parser.add_argument("config", type=Path)
-    parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--resume", action="store_true")
-    asked = parser.parse_args(arguments)
+    """Do what is asked; the exit status."""
+    asked = _parser().parse_args(arguments)
+    what = {"train": _train, "judge": _judge, "publish": _publish}[asked.what]
     try:
-        config = load(asked.config, tuple(asked.set))
-        folder = asked.out or runs.folder(config.name)
-        runs.begin(folder, config)
-        figures = imitation.train(config, folder, resume=asked.resume)
-        runs.record(folder, "sft", figures)
-    except (ConfigError, SetupError, imitation.LossError) as error:
+        for file in asked.config:
+            config = load(file, tuple(asked.set))
+            found = what(asked, config, file, asked.out or runs.folder(config.name))
+            if _first():
+                sys.stdout.write(json.dumps(found) + "\n")
+    except (ConfigError, SetupError, BackendConfigError, registry.UnknownAgent, imitation.LossError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    sys.stdout.write(json.dumps(figures) + "\n")
     return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m training.language", description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("train", "judge", "publish"))
+    parser.add_argument("config", type=Path, nargs="+", help="run file, TOML or JSON")
+    parser.add_argument("--out", type=Path, default=None, help="folder of the run (default: var/runs/NAME)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the run")
+    parser.add_argument("--stage", choices=("base", "sft", "grpo"), default=None, help="judge this one, not the last")
+    parser.add_argument("--agent", default="", help="judge an agent of the registry in the model's place")
+    parser.add_argument("--scenarios", type=int, default=None)
+    parser.add_argument("--slug", default="")
+    parser.add_argument("--title", default="")
+    parser.add_argument("--to", type=Path, default=None, help="folder of adapters (default: training/adapters)")
+    parser.add_argument("--replace", action="store_true")
+    return parser
+
+
+def _first() -> bool:
+    """Whether this is the first of several processes, which alone writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _train(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: Path) -> dict[str, Any]:
+    stages = {"sft": imitation.train} | ({"grpo": reinforcement.train} if config.grpo.rollouts else {})
+    if _first():
+        runs.begin(folder, config)
+    found: dict[str, Any] = {}
+    for stage, train in stages.items():
+        if asked.resume and runs.figures(folder, stage) is not None:
+            continue
+        if _first():
+            runs.enter(folder, stage)
+        found[stage] = train(config, folder, resume=asked.resume)
+        if _first():
+            runs.record(folder, stage, found[stage])
+    if _first():
+        runs.enter(folder, "")
+    return found
+
+
+def _judge(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: Path) -> dict[str, Any]:
+    if asked.scenarios is not None:
+        config = msgspec.structs.replace(
+            config, judging=msgspec.structs.replace(config.judging, scenarios=asked.scenarios)
+        )
+    if asked.agent:
+        backends.configure(read_backends(os.environ))
+        name, found = asked.agent, judging.judge_agent(config, registry.get(asked.agent))
+    else:
+        stages = [stage for stage in ("grpo", "sft") if (folder / stage).is_dir()]
+        name = asked.stage or next(iter(stages), "base")
+        ready = (
+            base.load(config) if name == "base" else base.merged(base.learned(config, folder / name, trainable=False))
+        )
+        writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
+        found = judging.judge(config, writer, ready.tokenizer)
+    folder.mkdir(parents=True, exist_ok=True)
+    runs.record(folder, "judge", (runs.figures(folder, "judge") or {}) | {name: found})
+    return {name: found}
+
+
+def _publish(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: Path) -> dict[str, Any]:
+    if not asked.slug or not asked.title:
+        raise ConfigError("Publishing needs --slug and --title.")
+    card = publish(
+        config,
+        folder,
+        asked.to or adapters.SHIPPED,
+        file=file,
+        slug=asked.slug,
+        title=asked.title,
+        replace=asked.replace,
+    )
+    made: dict[str, Any] = msgspec.to_builtins(card)
+    return made
 
 
 if __name__ == "__main__":

@@ -147,6 +147,13 @@ def learned(config: LanguageRun, folder: Path, *, trainable: bool = True) -> Bas
     return Base(PeftModel.from_pretrained(ready.model, str(folder), is_trainable=trainable), ready.tokenizer)
 
 
+def merged(ready: Base) -> Base:
+    """The same with its adapter worked into the weights, to write with."""
+    if not hasattr(ready.model, "merge_and_unload"):
+        return ready
+    return Base(ready.model.merge_and_unload(), ready.tokenizer)
+
+
 class Row(NamedTuple):
     """Ids of one question and its answer."""
 

@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
 from agents import registry
 from agents.base import Agent, Turn
 from agents.play import Seat, seat
@@ -131,9 +129,4 @@ def _game(market: Market, drawn: int, *, role: Role, split: Split, rounds: int |
     )
     spec = registry.get(rng.choice(market.opponents))
     sitting = seat(spec)
-    return Game(
-        # One answer that cannot be read costs a message, as with a person at the table, and not the game.
-        msgspec.structs.replace(scenario, malformed_ends=False),
-        role,
-        sitting._replace(agent=Spoken(sitting.agent)),
-    )
+    return Game(scenario, role, sitting._replace(agent=Spoken(sitting.agent)))

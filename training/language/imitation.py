@@ -170,6 +170,7 @@ def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[st
         "tokens": sum(len(row.prompt) + len(row.answer) for row in rows),
         "tokens_learned": sum(len(row.answer) for row in rows),
         "steps": trainer.state.global_step,
+        "rows_seen": round(len(rows) * min(1.0, trainer.state.epoch or 0.0)),
         "games_played": shown.played,
         "games_imitated": len(games),
         "teachers_share": sum(shown.shares) / len(shown.shares) if shown.shares else None,

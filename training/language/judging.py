@@ -81,9 +81,9 @@ def table(game: Game, spec: AgentSpec) -> Finished:
     return Finished(game, played, heard.outcomes)
 
 
-def held_out(config: LanguageRun, *, scenarios: int) -> list[Game]:
+def held_out(config: LanguageRun) -> list[Game]:
     """The games that everybody is judged on."""
-    return [held_out_game(config.market, k, rounds=config.judging.rounds) for k in range(scenarios)]
+    return [held_out_game(config.market, k, rounds=config.judging.rounds) for k in range(config.judging.scenarios)]
 
 
 def play_together(
@@ -106,16 +106,16 @@ def play_together(
 def judge(config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None) -> dict[str, Any]:
     """Figures of the model that `writer` writes with."""
     started, cpu = time.monotonic(), time.process_time()
-    games = held_out(config, scenarios=config.judging.scenarios)
+    games = held_out(config)
     agent = model_agent(config, temperature=temperature)
     finished = [done for done, _asked in play_together(config, games, writer, tokenizer, agent)]
     return figures(finished, seconds=time.monotonic() - started) | {"cpu_seconds": round(time.process_time() - cpu, 1)}
 
 
-def judge_agent(config: LanguageRun, spec: AgentSpec, *, scenarios: int) -> dict[str, Any]:
+def judge_agent(config: LanguageRun, spec: AgentSpec) -> dict[str, Any]:
     """Figures of any agent: a scripted one, or one whose back end is served."""
     started = time.monotonic()
-    finished = [table(game, spec) for game in held_out(config, scenarios=scenarios)]
+    finished = [table(game, spec) for game in held_out(config)]
     return figures(finished, seconds=time.monotonic() - started)
 
 
