@@ -1,13 +1,14 @@
-"""The head of a data card: what `datasets.load_dataset` reads to load a folder as it is.
+"""What programs read of an export: the head of its data card, and its description in Croissant.
 
-Here: the YAML between the dashes of README.md. Not here: the words below it, which are each export's own.
+Here: the YAML between the dashes of README.md, from which `datasets.load_dataset` loads a folder as it is, and
+`croissant.json` (the format of MLCommons, version 1.0). Not here: the words of the card, which are each export's own.
 
 Contract: a split without a row is not declared, because a file without a line tells no types; where no split
 has a row, each table's first file is. Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from markets.export_splits import SPLITS
 
@@ -48,3 +49,110 @@ def _yaml(value: Any, depth: int) -> list[str]:
         else:
             lines += [f"{space}{key}:", *_yaml(inner, depth + 2 if isinstance(inner, dict) else depth)]
     return lines
+
+
+# --- Croissant ------------------------------------------------------------------------------------------
+
+CROISSANT = "croissant.json"
+_CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "csv": "text/csv"}
+_TYPES = {"string": "sc:Text", "int64": "sc:Integer", "float64": "sc:Float", "bool": "sc:Boolean"}
+
+
+class Described(NamedTuple):
+    """A column as Croissant tells of it."""
+
+    name: str
+    dtype: str
+    """A type of ours; anything else is JSON within a cell."""
+    meaning: str
+
+
+def croissant(
+    *,
+    name: str,
+    description: str,
+    licence: str,
+    version: str,
+    tables: Mapping[str, Mapping[str, str]],
+    columns: Mapping[str, Sequence[Described]],
+) -> dict[str, Any]:
+    """The description of an export. `tables` has per table the hash of each file, `columns` the columns of each table."""
+    files, sets = [], []
+    for table, hashes in tables.items():
+        for path, sha256 in sorted(hashes.items()):
+            stem, _dot, ending = path.rpartition(".")
+            identity = stem.replace("/", "-")
+            files.append(
+                {
+                    "@type": "cr:FileObject",
+                    "@id": path,
+                    "name": path,
+                    "contentUrl": path,
+                    "encodingFormat": _ENCODINGS[ending],
+                    "sha256": sha256,
+                }
+            )
+            sets.append(
+                {
+                    "@type": "cr:RecordSet",
+                    "@id": f"records-{identity}",
+                    "name": f"records-{identity}",
+                    "field": [
+                        {
+                            "@type": "cr:Field",
+                            "@id": f"records-{identity}/{column.name}",
+                            "name": column.name,
+                            "description": column.meaning,
+                            "dataType": _TYPES.get(column.dtype, "sc:Text"),
+                            "source": {"fileObject": {"@id": path}, "extract": {"column": column.name}},
+                        }
+                        for column in columns[table]
+                    ],
+                }
+            )
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": name,
+        "description": description,
+        "license": licence,
+        "version": version,
+        "distribution": files,
+        "recordSet": sets,
+    }

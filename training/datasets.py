@@ -38,8 +38,8 @@ from markets.engine.protocol import SELLER, Party, Role, buyer_party
 from markets.engine.scenarios import Family, ProductFacts, RecipeError, Scenario, Split, decode_recipe
 from markets.engine.seeds import derive_seed
 from markets.export import SCHEMA_VERSION, ExportError
-from markets.export_card import NOTHING, head
-from markets.export_files import MANIFEST, SUMS, JsonLines, line, sums, whole_folder
+from markets.export_card import CROISSANT, NOTHING, Described, croissant, head
+from markets.export_files import MANIFEST, SUMS, JsonLines, line, sha256_of, sums, whole_folder
 from markets.export_masking import mask, whole
 from markets.export_splits import SPLITS, Splits
 from markets.importers.transcripts import SOURCES, CorpusError, records
@@ -843,6 +843,20 @@ def _finish(chosen: Chosen, form: Format, draft: Path, found: Preview) -> None:
     (draft / "README.md").write_text(_card(chosen, form, fields, files, found), encoding="utf-8", errors="replace")
     _json(draft / "fields.json", {field.name: field.meaning for field in fields})
     _json(draft / MANIFEST, facts)
+    free = found.licence in (OPEN_LICENCE, SIMULATED_LICENCE)
+    _json(
+        draft / CROISSANT,
+        croissant(
+            name=f"parley-{form.value}",
+            description=f"Conversations from Parley to imitate, as {form.value}: {found.conversations}. {found.licence}",
+            licence="https://creativecommons.org/licenses/by/4.0/" if free else found.licence,
+            version=f"{SCHEMA_VERSION}.0.0",
+            tables={"default": {path: sha256_of(draft / path) for path in files}},
+            columns={
+                "default": [Described(each.name, each.feature.get("dtype", "json"), each.meaning) for each in fields]
+            },
+        ),
+    )
     listed = [path for path in draft.rglob("*") if path.is_file()]
     (draft / SUMS).write_text(sums(draft, listed), encoding="utf-8")
 

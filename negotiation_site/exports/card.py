@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from markets.export_card import NOTHING, head
+from markets.export_card import NOTHING, Described, head
 from markets.export_tables import EPISODES, EVENTS, Column
 from negotiation_site.exports.asked import Asked
 from training.rows import Field
 
+CREATIVE_COMMONS = "https://creativecommons.org/licenses/by/4.0/"
 LICENCES = {
     "public": "Everybody in these games gave them as open data (CC BY 4.0); simulations are free of rights.",
     "research": "For research by those who run the server; not to be passed on. It holds games that are not open data.",
@@ -119,3 +120,13 @@ RECORD = (
     ("split", "string", "train, validation or test"),
 )
 """Name, type and meaning of the fields of a record."""
+
+
+def described(asked: Asked, fields: tuple[Field, ...]) -> dict[str, list[Described]]:
+    """The columns of every table, as Croissant tells of them."""
+    if fields:
+        return {"default": [Described(each.name, each.feature.get("dtype", "json"), each.meaning) for each in fields]}
+    if asked.format == "jsonl":
+        return {"default": [Described(*each) for each in RECORD]}
+    tables = {"episodes": EPISODES, "events": EVENTS}
+    return {name: [Described(*column) for column in columns] for name, columns in tables.items()}

@@ -24,6 +24,7 @@ from django.db.models import Max
 
 from markets import corpora, export
 from markets.export import ExportError
+from markets.export_card import CROISSANT, croissant
 from markets.export_files import (
     LONG_ROW_GROUP,
     MANIFEST,
@@ -34,6 +35,7 @@ from markets.export_files import (
     Parquet,
     Rows,
     content_hash,
+    sha256_of,
     sums,
     whole_folder,
 )
@@ -338,6 +340,17 @@ def _finish(asked: Asked, draft: Path, plan: _Plan, writer: _Writer, protocol: s
     text = card.readme(asked=asked, protocol=protocol, tables=tables, fields=writer.fields, manifest=manifest)
     (draft / "README.md").write_text(text, encoding="utf-8", errors="replace")
     _json(draft / "fields.json", dict(fields))
+    _json(
+        draft / CROISSANT,
+        croissant(
+            name=f"parley-{asked.format}",
+            description=f"Negotiations from Parley as {asked.format}: {len(plan.ids)} episodes. {card.LICENCES[asked.consent]}",
+            licence=card.CREATIVE_COMMONS if asked.consent == "public" else card.LICENCES[asked.consent],
+            version=f"{export.SCHEMA_VERSION}.0.0",
+            tables={name: {path: sha256_of(draft / path) for path in files} for name, files in tables.items()},
+            columns=card.described(asked, writer.fields),
+        ),
+    )
     _json(draft / MANIFEST, manifest)
     listed = [path for path in draft.rglob("*") if path.is_file()]
     (draft / SUMS).write_text(sums(draft, listed), encoding="utf-8")

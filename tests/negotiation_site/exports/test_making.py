@@ -68,6 +68,29 @@ def test_every_format_is_complete_hashed_and_the_same_again(games, tmp_path, for
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_croissant_tells_of_every_file_and_every_column(tmp_path, form):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    a_sale()
+    found = made(tmp_path / "out", form)
+    told = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
+    hashes = {each["contentUrl"]: each["sha256"] for each in told["distribution"]}
+    assert hashes == {
+        path.relative_to(tmp_path / "out").as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in found.files
+    }
+    named = {each["name"] for records in told["recordSet"] for each in records["field"]}
+    assert named == set(json.loads((tmp_path / "out" / "fields.json").read_text("utf-8")))
+
+
+def test_croissant_is_valid_by_its_own_reader(games, tmp_path):
+    mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is not installed")
+    made(tmp_path / "out", "jsonl")
+    told = mlcroissant.Dataset(jsonld=tmp_path / "out" / "croissant.json")
+    assert len(list(told.records("records-episodes"))) == 80
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_an_export_of_nothing_is_a_valid_empty_data_set(tmp_path, form):
     if form == "parquet":
         pytest.importorskip("pyarrow")
