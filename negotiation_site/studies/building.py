@@ -303,7 +303,7 @@ def _form(
         note=typed["note"],
         save=save,
     )
-    sentences = [problem.sentence for problem in problems if problem.field]
+    sentences = [(*building_form.place_of(problem), problem.sentence) for problem in problems if problem.field]
     status = 400 if problems else 200
     return render(request, "studies/build.html", {"page": page, "sentences": sentences}, status=status)
 

@@ -412,12 +412,23 @@ def typed_of(value: Design) -> Typed:
 
 
 def blank() -> Typed:
-    """The form of a new study: one condition, one question of each kind, and the usual numbers."""
+    """The form of a new study: one condition, no questions yet, and the usual numbers."""
     empty = Design(title="", consent=Consent(text="", version="1"), scenarios=Scenarios(seed=0))
-    form = typed_of(empty)
-    for name in LISTS:
-        form = form.with_entry(name)
-    return form
+    return typed_of(empty).with_entry("conditions")
+
+
+def place_of(problem: Problem) -> tuple[str, str]:
+    """Where a problem is: the anchor of its field, and what the entry of the list is called; either may be empty."""
+    parts = problem.field.split(".")
+    if len(parts) < 3 or not parts[1].isdecimal():
+        return ("f-" + problem.field.replace(".", "-") if problem.field else "", "")
+    number = int(parts[1]) + 1
+    words = {
+        "quiz": _("Question %(number)d") % {"number": number},
+        "conditions": _("Condition %(number)d") % {"number": number},
+        "survey": _("Survey, question %(number)d") % {"number": number},
+    }
+    return "f-" + problem.field.replace(".", "-"), words.get(parts[0], "")
 
 
 def _named(prefix: str, **words: str) -> dict[str, str]:
