@@ -57,6 +57,7 @@ from markets.engine.protocol import (
 from markets.engine.scenarios import EventDriven, Family, Scenario
 from markets.engine.state import State, evolve, initial
 from markets.export_times import moments, sender
+from training import behavior
 
 
 class Format(StrEnum):
@@ -464,6 +465,10 @@ def step_rows(source: Source, options: Options, tally: Tally) -> Iterator[dict[s
         steps = list(_answered(source, party, options, tally))
         for k, (decision, prompt, said) in enumerate(steps):
             observation = decision.turn.observation
+            policy = source.chairs[party].policy
+            chance = (
+                behavior.chance_of(policy, decision.turn, decision.actions) if decision.chosen else behavior.NOT_CHOSEN
+            )
             columns = {
                 "prompt": list(prompt),
                 "observation": encode(observation).decode(),
@@ -475,8 +480,9 @@ def step_rows(source: Source, options: Options, tally: Tally) -> Iterator[dict[s
                 "done": k == len(steps) - 1,
                 "mask": int(said is not None),
                 "reward_name": name,
-                "behavior_policy": source.chairs[party].policy,
-                "behavior_log_probability": None,
+                "behavior_policy": policy,
+                "behavior_log_probability": chance.log_probability,
+                "behavior_note": chance.note,
                 "think_ms": decision.think_ms,
             }
             yield _row(source, party, decision.step, options, columns, decision)
@@ -638,6 +644,7 @@ def fields(form: Format, protocol: str) -> tuple[Field, ...]:
                 Field("reward_name", text, "the reward function"),
                 Field("behavior_policy", text, "who moved: AGENT@VERSION or person"),
                 Field("behavior_log_probability", real, "log-probability of the move under it; null where unknown"),
+                Field("behavior_note", text, "how that is known, or why it is not"),
                 Field("think_ms", whole, "milliseconds since the seat last saw something; null where no clock ran"),
             )
     tools = (Field("tools", text, "JSON list of the functions that may be called"),) if protocol == "tools" else ()
