@@ -59,7 +59,7 @@ def _play_offers(scenario: Scenario, rng: random.Random) -> int:
     """Random offers to the end: per message one observation, what is legal, the transition."""
     state = initial(scenario)
     messages = 0
-    while not state.ended:
+    while state.end_reason is None:
         party = rules.parties_to_move(state)[0]
         moves = legal_moves(observe(state, party))
         thread = moves.threads[messages // 2 % len(moves.threads)]

@@ -355,7 +355,8 @@ def _conversations(state: State) -> tuple[SeenThread, ...]:
 
 
 def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
-    standing = thread.standing_for_seller
+    to_move, standing = thread.to_move, thread.standing_for_seller
+    going_on = state.end_reason is None
     if role is _SELLER:
         buyer, other, offers = thread.buyer, _BUYER, thread.seen_by_seller
         own_messages, their_messages = thread.seller_messages, thread.buyer_messages
@@ -373,8 +374,8 @@ def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
     return SeenThread(
         buyer=buyer,
         status=thread.status,
-        my_move=rules.may_write(state, role, thread),
-        their_move=thread.to_move is other and state.end_reason is None,
+        my_move=going_on and (to_move is role or rules.may_write(state, role, thread)),
+        their_move=going_on and to_move is other,
         offers=offers,
         standing=standing,
         my_messages=own_messages,

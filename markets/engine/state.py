@@ -159,19 +159,14 @@ class State(msgspec.Struct, frozen=True, gc=False):
 def initial(scenario: Scenario) -> State:
     """The state before the first event."""
     mechanism = scenario.mechanism
-    threads: tuple[Thread, ...]
-    if isinstance(mechanism, EventDriven):
+    stock = tuple([product.stock for product in scenario.products])
+    if type(mechanism) is EventDriven:
         opener = mechanism.opener
-        seller, buyer = Desk(awake=opener is Role.SELLER), Desk(awake=opener is Role.BUYER)
-        threads = (Thread(buyer=1, to_move=opener, seller_desk=seller, buyer_desk=buyer),)
-    else:
-        to_move = mechanism.opener if isinstance(mechanism, Alternating) else None
-        threads = tuple(Thread(buyer=number, to_move=to_move) for number in range(1, scenario.buyers + 1))
-    return State(
-        scenario=scenario,
-        threads=threads,
-        stock_left=tuple(product.stock for product in scenario.products),
-    )
+        seller, buyer = Desk(awake=opener is _SELLER), Desk(awake=opener is _BUYER)
+        return State(scenario, (Thread(1, to_move=opener, seller_desk=seller, buyer_desk=buyer),), stock)
+    if type(mechanism) is Alternating:
+        return State(scenario, (Thread(1, to_move=mechanism.opener),), stock)
+    return State(scenario, tuple([Thread(number) for number in range(1, scenario.buyers + 1)]), stock)
 
 
 def replay(scenario: Scenario, log: Iterable[LogEntry]) -> State:
@@ -219,7 +214,17 @@ def _offer_made(state: State, event: OfferMade) -> State:
         seller_desk,
         buyer_desk,
     )
-    return _put(state, thread, messages if selling else 0, counted)
+    threads = state.threads
+    return State(
+        state.scenario,
+        (thread,) if len(threads) == 1 else _in_place(threads, thread),
+        state.stock_left,
+        state.turns_used + messages if selling else state.turns_used,
+        state.events_used + counted,
+        state.deals,
+        state.end_reason,
+        state.version + 1,
+    )
 
 
 def _message_sent(state: State, event: MessageSent) -> State:
@@ -371,17 +376,11 @@ def _closed(state: State, buyer: int) -> State:
     return _with(state, threads=tuple(threads))
 
 
-def _put(state: State, thread: Thread, turns: int = 0, events: int = 0) -> State:
+def _put(state: State, thread: Thread, *, turns: int = 0, events: int = 0) -> State:
     """Count one event, with which `thread` has changed; `turns` of the seller, `events` towards a cap."""
-    threads = state.threads
-    if len(threads) == 1:
-        threads = (thread,)
-    else:
-        place = thread.buyer - 1
-        threads = (*threads[:place], thread, *threads[place + 1 :])
     return State(
         state.scenario,
-        threads,
+        _in_place(state.threads, thread),
         state.stock_left,
         state.turns_used + turns,
         state.events_used + events,
@@ -389,6 +388,12 @@ def _put(state: State, thread: Thread, turns: int = 0, events: int = 0) -> State
         state.end_reason,
         state.version + 1,
     )
+
+
+def _in_place(threads: tuple[Thread, ...], thread: Thread) -> tuple[Thread, ...]:
+    """`threads` with `thread` in the place of its own earlier self."""
+    place = thread.buyer - 1
+    return (*threads[:place], thread, *threads[place + 1 :])
 
 
 _FOLDS: dict[type[Event], Callable[[State, Any], State]] = {

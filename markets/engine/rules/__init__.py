@@ -8,7 +8,7 @@ mechanism's budget is used up is told by one module per mechanism (`alternating`
 (`offers`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from markets.engine.protocol import (
@@ -41,7 +41,7 @@ from markets.engine.protocol import (
     role_of,
 )
 from markets.engine.rules import alternating, event_driven, offers, seller_turns
-from markets.engine.scenarios import Alternating, EventDriven, SellerTurns
+from markets.engine.scenarios import Alternating, EventDriven, Mechanism, SellerTurns
 from markets.engine.state import State, Thread, ThreadStatus, evolve
 
 _FIRST_BUYER = buyer_party(1)
@@ -88,7 +88,7 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         _check_talk(action.talk)
     if type(action) is Leave:
         return _leave(state, party)
-    role, thread = _SELLER if party == SELLER else _BUYER, state.threads[buyer - 1]
+    thread, role = state.threads[buyer - 1], _SELLER if party == SELLER else _BUYER
     if thread.status is not _OPEN:
         _check_status(thread)
     if (type(action) is AcceptOffer or type(action) is RejectOffer) and offers.lost_to_another(
@@ -302,17 +302,6 @@ def _turn_refusal(state: State, role: Role, thread: Thread) -> RefusalCode | Non
     assert_never(mechanism)
 
 
-def _budget_used(state: State) -> bool:
-    mechanism = state.scenario.mechanism
-    if type(mechanism) is Alternating:
-        return alternating.budget_used(state, mechanism)
-    if type(mechanism) is SellerTurns:
-        return seller_turns.budget_used(state, mechanism)
-    if type(mechanism) is EventDriven:
-        return event_driven.budget_used(state, mechanism)
-    assert_never(mechanism)
-
-
 def _leave(state: State, party: Party) -> tuple[tuple[Event, ...], State]:
     gone = EndReason.SELLER_LEFT if party == SELLER else EndReason.BUYERS_GONE
     return _closing(state, (_left(state, party),), nobody_left=gone)
@@ -328,7 +317,7 @@ def _left(state: State, party: Party) -> PartyLeft:
 def _going_on(state: State, event: Event) -> tuple[tuple[Event, ...], State]:
     """`event`, which sells nothing and closes no conversation: only a budget can end the negotiation with it."""
     after = evolve(state, event)
-    if _budget_used(after):
+    if _BUDGET_USED[type(state.scenario.mechanism)](after):
         return _ended((event,), after, _out_of_budget(after))
     return (event,), after
 
@@ -359,11 +348,19 @@ def _end_reason(state: State, nobody_left: EndReason) -> EndReason | None:
             break
     else:
         return EndReason.DEAL if _all_served(state) else nobody_left
-    return _out_of_budget(state) if _budget_used(state) else None
+    return _out_of_budget(state) if _BUDGET_USED[type(state.scenario.mechanism)](state) else None
 
 
 def _out_of_budget(state: State) -> EndReason:
     return EndReason.EVENTS_USED if type(state.scenario.mechanism) is EventDriven else EndReason.TURNS_USED
+
+
+_BUDGET_USED: dict[type[Mechanism], Callable[[State], bool]] = {
+    Alternating: alternating.budget_used,
+    SellerTurns: seller_turns.budget_used,
+    EventDriven: event_driven.budget_used,
+}
+"""Whether nothing may be written any more, as each mechanism counts."""
 
 
 def _all_served(state: State) -> bool:

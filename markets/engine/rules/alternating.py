@@ -10,7 +10,7 @@ def refusal(role: Role, thread: Thread) -> RefusalCode | None:
     return None if thread.to_move is role else RefusalCode.NOT_YOUR_TURN
 
 
-def budget_used(state: State, mechanism: Alternating) -> bool:
+def budget_used(state: State) -> bool:
     """Whether both sides have sent their last message."""
-    thread = state.threads[0]
-    return thread.seller_messages + thread.buyer_messages >= 2 * mechanism.rounds
+    thread, mechanism = state.threads[0], state.scenario.mechanism
+    return type(mechanism) is Alternating and thread.seller_messages + thread.buyer_messages >= 2 * mechanism.rounds

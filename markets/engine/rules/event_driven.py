@@ -32,9 +32,10 @@ def refusal(mechanism: EventDriven, role: Role, thread: Thread) -> RefusalCode |
     return None if opened or role is mechanism.opener else RefusalCode.NOT_YOUR_TURN
 
 
-def budget_used(state: State, mechanism: EventDriven) -> bool:
+def budget_used(state: State) -> bool:
     """Whether the cap is reached."""
-    return state.events_used >= mechanism.events
+    mechanism = state.scenario.mechanism
+    return type(mechanism) is EventDriven and state.events_used >= mechanism.events
 
 
 def wait(thread: Thread, role: Role, action: Wait, now_ms: int) -> Waited:

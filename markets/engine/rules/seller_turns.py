@@ -21,6 +21,9 @@ def refusal(state: State, mechanism: SellerTurns, role: Role, thread: Thread) ->
     return RefusalCode.TURNS_USED if state.turns_used >= mechanism.turns else None
 
 
-def budget_used(state: State, mechanism: SellerTurns) -> bool:
+def budget_used(state: State) -> bool:
     """Whether no message is left and no answer is due."""
-    return state.turns_used >= mechanism.turns and all(thread.to_move is not _BUYER for thread in state.threads)
+    mechanism = state.scenario.mechanism
+    if type(mechanism) is not SellerTurns or state.turns_used < mechanism.turns:
+        return False
+    return all(thread.to_move is not _BUYER for thread in state.threads)
