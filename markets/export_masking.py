@@ -9,6 +9,8 @@ masked. A word may be lost by mistake; names and street addresses are not looked
 
 import re
 
+from markets.masking import REMOVED
+
 EMAIL, LINK, PHONE = "[email]", "[link]", "[phone]"
 
 _EMAIL = re.compile(
@@ -39,7 +41,10 @@ def mask(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """`text` as UTF-8 can hold it: a question mark for half a character, nothing for a NUL."""
+    """`text` as UTF-8 can hold it: a question mark for half a character, nothing for a NUL or for words that the staff
+    took away."""
+    if text == REMOVED:
+        return ""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 

@@ -697,6 +697,8 @@ class RoomPage:
     can_leave: bool = True
     leave_sentence: str = ""
     """What leaving means: "You get no deal, which is worth $0.00 to you." """
+    report_url: str = ""
+    """Where somebody at the table is reported; empty where nobody answers reports."""
 
     @property
     def ended(self) -> bool:

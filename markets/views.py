@@ -5,6 +5,7 @@ is shown to the people who sit in it and to nobody else; to a stranger it does n
 """
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -64,7 +65,10 @@ def room(request: HttpRequest, public_id: str) -> HttpResponse:
     seat = _seat(request, public_id)
     view = selectors.seat_view(seat)
     ended = results.result(seat, view, selectors.revealed(seat.room)) if view.ended else None
-    page = room_page.room_page(view, origin=origin_of(request), result=ended)
+    page = replace(
+        room_page.room_page(view, origin=origin_of(request), result=ended),
+        report_url=reverse("room-report", args=[public_id]),
+    )
     return render(request, "markets/room.html", {"page": page})
 
 

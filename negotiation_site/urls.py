@@ -22,6 +22,7 @@ from negotiation_site import (
 )
 from negotiation_site.leaderboard import corpora as leaderboard_corpora
 from negotiation_site.leaderboard import pages as leaderboard
+from negotiation_site.moderation import pages as moderation
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
 admin.site.index_title = _("Markets, games and accounts")
@@ -32,6 +33,9 @@ urlpatterns = [
     path("markets/<slug:slug>/play/", views.play, name="play"),
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
     path("rooms/<slug:public_id>/model-calls/", model_calls, name="model-calls"),
+    path("rooms/<slug:public_id>/report/", moderation.report, name="room-report"),
+    path("moderation/", moderation.desk, name="moderation"),
+    path("moderation/act/", moderation.act, name="moderation-act"),
     path("agents/", views.agents, name="agents"),
     path("agents/new/", agent_forms.new, name="agents-new"),
     path("agents/mine/", agent_forms.own, name="agents-own"),

@@ -1025,6 +1025,21 @@
     setTimeout(() => { button.textContent = before; }, 2_000);
   }
 
+  // --- Muting -----------------------------------------------------------------------------------
+
+  /* Hides what the other side writes, in this room and browser; offers and answers stay in sight. */
+  const MUTED = `parley-muted-${data.room}`;
+  const muteBox = document.querySelector("[data-mute]");
+  function showMuted(on) {
+    room.classList.toggle("room--muted", on);
+    if (muteBox) muteBox.checked = on;
+  }
+  muteBox?.addEventListener("change", () => {
+    remember(sessionStorage, MUTED, muteBox.checked || null);
+    showMuted(muteBox.checked);
+  });
+  showMuted(Boolean(recall(sessionStorage, MUTED, false)));
+
   // --- The end ----------------------------------------------------------------------------------
 
   async function finish() {
