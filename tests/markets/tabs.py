@@ -86,6 +86,7 @@ class Tab:
         *,
         after: int | None = None,
         origin: str = "http://localhost",
+        at: str = "rooms",
     ) -> "Tab":
         """A socket that has not been connected yet."""
         headers = [(b"host", b"localhost"), (b"origin", origin.encode())]
@@ -93,7 +94,7 @@ class Tab:
             headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={session.session_key}".encode()))
         scope = {
             "type": "websocket",
-            "path": f"/ws/rooms/{public_id}/",
+            "path": f"/ws/{at}/{public_id}/",
             "query_string": b"" if after is None else f"after={after}".encode(),
             "headers": headers,
             "subprotocols": [],
