@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from markets.engine import measures, metrics, rewards
-from markets.engine.protocol import MoveRefused, role_of
+from markets.engine.protocol import MoveRefused, Role, role_of
 from markets.engine.seeds import derive_seed
 from training import exact
 from training.config import Game
@@ -101,6 +101,11 @@ def share(surplus: Numbers, first_best: Numbers, *, seed: int = 0, resamples: in
     return Interval(float(surplus.sum() / first_best.sum()), float(low), float(high))
 
 
+def mean(paid: Sequence[float], *, seed: int = 0) -> Interval:
+    """Mean over games with its bootstrap."""
+    return share(np.array(paid, dtype=float), np.ones(len(paid)), seed=seed)
+
+
 def asks(result: Result) -> list[exact.Asks]:
     """The learner's asks or bids, per game."""
     return [exact.asked(trajectory.episode) for trajectory in result.trajectories]
@@ -145,8 +150,12 @@ def conduct(episodes: Sequence[Episode]) -> dict[str, Any]:
     """How the learner's seat behaved, by the names of `markets.engine.measures`; what is undefined is missing."""
     if not episodes:
         return {}
-    role = role_of(episodes[0].learner)
     seen = [measures.measure(episode.scenario, episode.log) for episode in episodes]
+    return conduct_of(seen, role_of(episodes[0].learner))
+
+
+def conduct_of(seen: Sequence[measures.Measured], role: Role) -> dict[str, Any]:
+    """The same of finished negotiations, whoever sat on the learner's seat."""
     tiers = measures.tier_profile(seen, role)
     found = {
         "deal_rate": measures.deal_rate(seen),

@@ -16,7 +16,9 @@ from typing import Any
 import msgspec
 
 from agents import registry
+from agents.learned import grammars
 from agents.learned.published import Card
+from markets.engine.scenarios import Family
 from training import runs
 from training.config import ConfigError, RunConfig
 
@@ -41,6 +43,8 @@ REPORT_FILES = ("metrics.jsonl", *(f"{stage}.json" for stage in runs.STAGES))
 def _summary(config: RunConfig) -> str:
     """What people read of it."""
     buyers = [size[0] for size in config.game.sizes]
+    if config.game.family is Family.BILATERAL:
+        return f"Learned as a {config.game.role.value} by playing thousands of games here; knows no strategy by rule."
     if len(set(buyers)) == 1:
         return "Learned its prices by playing thousands of games here; knows no strategy by rule."
     return f"Learned its prices at tables of {min(buyers)} to {max(buyers)} buyers; knows no strategy by rule."
@@ -77,7 +81,10 @@ def write(
         command=f"python -m training.stages {file}",
         trained_on=_games(config),
         measured=_figures(measured),
-        limits="One product, a seller's turns, prices in hundredths of the list price up to 160; other buyers than those it met are new to it.",
+        limits=_limits(config),
+        grammar=config.game.dialogue,
+        role=config.game.role,
+        family=config.game.family,
     )
     with runs.whole(target) as draft:
         for name in FILES:
@@ -90,15 +97,27 @@ def write(
     return card
 
 
+def _limits(config: RunConfig) -> str:
+    highest = grammars.by_name(config.game.dialogue).highest_number
+    scope = "One product, a seller's turns"
+    if config.game.dialogue == "ledger":
+        scope = "The kind of market it learned in"
+    return f"{scope}, prices in hundredths of the list price up to {highest}; other opponents than those it met are new to it."
+
+
 def _games(config: RunConfig) -> str:
     game = config.game
-    if len(game.sizes) == 1:
+    if game.family is Family.BILATERAL:
+        sizes = f"one to one as the {game.role.value}, {game.sizes[0][1]} {'rounds' if game.mechanism == 'rounds' else 'rounds told, on a clock'}"
+    elif len(game.sizes) == 1:
         sizes = "{} buyers in {} turns".format(*game.sizes[0])
     else:
         buyers, turns = ({pair[side] for pair in game.sizes} for side in (0, 1))
         sizes = f"{min(buyers)} to {max(buyers)} buyers in {min(turns)} to {max(turns)} turns ({len(game.sizes)} pairs)"
     low, high = min(game.costs), max(game.costs)
     cost = f"cost {low:g}" if low == high else f"costs {low:g} to {high:g}"
+    if game.catalogue:
+        cost = f"cost {game.cost}, in multiples of list prices"
     return f"{sizes}; values {game.values}, {cost}; opponents {', '.join(game.opponents)}; seed {config.seed}."
 
 

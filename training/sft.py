@@ -86,29 +86,14 @@ def start(config: RunConfig) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def train(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """Run the stage; the model goes to `folder/sft`, figures come back."""
-    torch.set_num_threads(config.threads)
-    started, cpu = time.monotonic(), time.process_time()
-    model, tokenizer = start(config)
-    codec = words.Codec(tokenizer)
-    given = dialogues.read(folder, sha256=config.data) if config.data else None
-    demonstrations = list(
-        demonstrate(
-            config.game,
-            episodes=config.sft.demonstrations if given is None else min(PROBED, config.sft.demonstrations),
-            seed=config.seed,
-            habits=config.sft.habits,
-            teachers=config.sft.teachers,
-        )
-    )
-    imitated = [demonstration.messages for demonstration in demonstrations] if given is None else given
-    if not imitated:
-        raise ConfigError("The data set to imitate is empty: nothing can be learned from it.")
+def imitate(
+    model: Any, tokenizer: Any, rows: Sequence[Sequence[Message]], *, config: RunConfig, folder: Path
+) -> list[float]:
+    """Let the model learn the answers of dialogues; the losses on the way."""
     trainer = Trainer(
         model=model,
         processing_class=tokenizer,
-        train_dataset=dataset(imitated, codec),
+        train_dataset=dataset(rows, words.Codec(tokenizer)),
         callbacks=[Tell(folder)],
         args=SFTConfig(
             output_dir=str(folder / "sft-trainer"),
@@ -133,6 +118,35 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
         ),
     )
     trainer.train()
+    return [line["loss"] for line in trainer.state.log_history if "loss" in line]
+
+
+def train(config: RunConfig, folder: Path) -> dict[str, Any]:
+    """Run the stage; the model goes to `folder/sft`, figures come back."""
+    torch.set_num_threads(config.threads)
+    started, cpu = time.monotonic(), time.process_time()
+    model, tokenizer = start(config)
+    codec = words.Codec(tokenizer)
+    given = dialogues.read(folder, sha256=config.data) if config.data else None
+    demonstrations = list(
+        demonstrate(
+            config.game,
+            episodes=config.sft.demonstrations if given is None else min(PROBED, config.sft.demonstrations),
+            seed=config.seed,
+            habits=config.sft.habits,
+            teachers=config.sft.teachers,
+        )
+    )
+    imitated = [demonstration.messages for demonstration in demonstrations] if given is None else given
+    if not imitated:
+        raise ConfigError("The data set to imitate is empty: nothing can be learned from it.")
+    if config.sft.before:
+        first = demonstrate(
+            config.game, episodes=config.sft.demonstrations, seed=config.seed + 1, teachers=config.sft.before
+        )
+        imitate(model, tokenizer, [each.messages for each in first], config=config, folder=folder)
+        models.save(folder / "base", model, tokenizer)
+    losses = imitate(model, tokenizer, imitated, config=config, folder=folder) if config.sft.steps else []
     models.save(folder / "sft", model, tokenizer)
     seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu
     teachers = demonstrators_share(config.game, demonstrations)
@@ -142,8 +156,17 @@ def train(config: RunConfig, folder: Path) -> dict[str, Any]:
         "cpu_seconds": round(cpu_seconds, 1),
         "dialogues": len(imitated),
         "demonstrators": asdict(teachers) | {"conduct": evaluation.conduct([d.episode for d in demonstrations])},
-        "loss": [line["loss"] for line in trainer.state.log_history if "loss" in line],
+        "loss": losses,
     }
+    figures |= looked_at(model, codec, config)
+    if config.sft.before:
+        figures["base"] = looked_at(models.load(folder / "base")[0], codec, config)
+    return figures
+
+
+def looked_at(model: Any, codec: words.Codec, config: RunConfig) -> dict[str, Any]:
+    """What an imitator earns on games that it did not see, drawn and likeliest."""
+    figures = {}
     for greedy in (False, True):
         result = evaluation.evaluate(
             model,
