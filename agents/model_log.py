@@ -11,17 +11,29 @@ from django.db.models import Avg, Count, Q, QuerySet, Sum
 
 from agents.base import AgentSpec
 from agents.calls import Call
+from agents.measuring import interval
 from agents.models import ModelCall
 from agents.parsing import storable
+from markets.engine.protocol import Role
 from markets.models import AgentTurn
 
 
 def keep(turn: AgentTurn, spec: AgentSpec, calls: Iterable[Call]) -> None:
     """Write the calls of one turn down."""
-    ModelCall.objects.bulk_create(_row(turn, spec, call) for call in calls)
+    rows = []
+    for call in calls:
+        row = _row(spec, call, party=turn.party)
+        row.room_id, row.turn = turn.room_id, turn
+        rows.append(row)
+    ModelCall.objects.bulk_create(rows)
 
 
-def _row(turn: AgentTurn, spec: AgentSpec, call: Call) -> ModelCall:
+def keep_measured(spec: AgentSpec, calls: Iterable[tuple[Role, Call]]) -> None:
+    """Write down the calls of simulated games, each with the role that was played."""
+    ModelCall.objects.bulk_create(_row(spec, call, party=role.value) for role, call in calls)
+
+
+def _row(spec: AgentSpec, call: Call, *, party: str) -> ModelCall:
     request, reply = call.request, call.reply
     sampling = {
         "temperature": request.temperature,
@@ -37,9 +49,7 @@ def _row(turn: AgentTurn, spec: AgentSpec, call: Call) -> ModelCall:
         for call in (reply.tool_calls if reply else ())
     ]
     return ModelCall(
-        room_id=turn.room_id,
-        turn=turn,
-        party=turn.party,
+        party=party,
         agent_slug=spec.slug,
         agent_version=spec.version,
         purpose=call.purpose,
@@ -74,8 +84,12 @@ class Usage:
     """What some calls came to."""
 
     calls: int
+    in_rooms: int
+    """Of the calls, those in live rooms."""
     valid_rate: float | None
     """Answers used / answers; None where nothing was answered."""
+    valid_between: tuple[float, float] | None
+    """Its 95 % interval (Wilson's)."""
     input_tokens: int
     output_tokens: int
     cost_micros: int | None
@@ -85,9 +99,10 @@ class Usage:
     """Calls that the back end did not answer."""
 
 
-def usage_of_agent(slug: str) -> Usage:
-    """Every call that an agent made in live rooms."""
-    return _usage(ModelCall.objects.filter(agent_slug=slug))
+def usage_of_agent(slug: str, *, version: str = "") -> Usage:
+    """Every call that an agent made, in rooms and to be measured; of one version where that is named."""
+    calls = ModelCall.objects.filter(agent_slug=slug)
+    return _usage(calls.filter(agent_version=version) if version else calls)
 
 
 def usage_of_room(room_id: int) -> Usage:
@@ -99,6 +114,7 @@ def _usage(calls: QuerySet[ModelCall]) -> Usage:
     answered = Q(total_ms__isnull=False)
     sums = calls.order_by().aggregate(
         calls=Count("id"),
+        in_rooms=Count("room"),
         answered=Count("id", filter=answered),
         used=Count("id", filter=Q(used=True)),
         input_tokens=Sum("input_tokens"),
@@ -108,7 +124,9 @@ def _usage(calls: QuerySet[ModelCall]) -> Usage:
     )
     return Usage(
         calls=sums["calls"],
+        in_rooms=sums["in_rooms"],
         valid_rate=sums["used"] / sums["answered"] if sums["answered"] else None,
+        valid_between=interval(sums["used"], sums["answered"]),
         input_tokens=sums["input_tokens"] or 0,
         output_tokens=sums["output_tokens"] or 0,
         cost_micros=sums["cost_micros"],

@@ -1,4 +1,4 @@
-"""What was asked of language models in live rooms, for staff; and the agents that people entered.
+"""What was asked of language models in live rooms and in games to measure them, for staff; and the agents that people entered.
 
 Contract: a call is written once, never shown to a player, never with a key or a header; prompts and
 replies are free text and go with the room. Entered agents are written by `entering`, an entry never
@@ -14,7 +14,8 @@ from markets.models import AgentTurn, Room
 class ModelCall(models.Model):
     """One question to a model during an agent's turn, and what came of it."""
 
-    room = models.ForeignKey(Room, on_delete=models.CASCADE, related_name="model_calls")
+    room = models.ForeignKey(Room, null=True, blank=True, on_delete=models.CASCADE, related_name="model_calls")
+    """None for calls in simulated games, made to measure the model."""
     turn = models.ForeignKey(AgentTurn, null=True, blank=True, on_delete=models.CASCADE, related_name="model_calls")
     party = models.CharField(max_length=20)
     agent_slug = models.CharField(max_length=100)

@@ -74,6 +74,14 @@ def model_calls(request: HttpRequest, public_id: str) -> HttpResponse:
 def figures(usage: model_log.Usage) -> tuple[tuple[str, str], ...]:
     """Label and value of what some calls came to."""
     read = "–" if usage.valid_rate is None else f"{usage.valid_rate:.0%}"
+    if usage.valid_between is not None:
+        low, high = usage.valid_between
+        read = _("%(rate)s of %(answers)s (95 %% interval: %(low)s to %(high)s)") % {
+            "rate": read,
+            "answers": f"{usage.calls - usage.not_answered:,}",
+            "low": f"{low:.0%}",
+            "high": f"{high:.0%}",
+        }
     return (
         (_("Calls"), f"{usage.calls:,}"),
         (_("Answers that were used"), read),

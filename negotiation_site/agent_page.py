@@ -19,6 +19,7 @@ from django.views.decorators.http import require_GET
 
 from agents import injection_scores, model_log, registry
 from agents.base import AgentSpec
+from agents.model_log import Usage
 from markets import market_page
 from markets.engine.money import format_amount
 from markets.engine.scenarios import Family
@@ -160,14 +161,47 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
             broken = _("%(score)s; some tables only") % {"score": broken}
         facts.append((_("Attacks by words that got through"), broken))
     if spec.asks_models:
-        usage = model_log.usage_of_agent(spec.slug)
-        if usage.valid_rate is not None:
-            read = _("%(share)s of %(calls)s in live rooms") % {
-                "share": f"{usage.valid_rate:.0%}",
-                "calls": count(usage.calls - usage.not_answered),
-            }
-            facts.append((_("Answers of the model that were used"), read))
+        facts += _usage(model_log.usage_of_agent(spec.slug, version=spec.version))
     return tuple(facts)
+
+
+def _usage(usage: Usage) -> list[tuple[str, str]]:
+    """What a version's calls to its model came to; nothing where it made none."""
+    if usage.valid_rate is None or usage.valid_between is None:
+        return []
+    low, high = usage.valid_between
+    answers, rooms = usage.calls - usage.not_answered, usage.in_rooms
+    found = [
+        (
+            _("Answers of the model that were used"),
+            _("%(share)s of %(answers)s (95 %% interval: %(low)s to %(high)s)")
+            % {
+                "share": percent(usage.valid_rate),
+                "answers": count(answers),
+                "low": percent(low),
+                "high": percent(high),
+            },
+        ),
+        (
+            _("Calls to the model"),
+            _("%(rooms)s in rooms, %(measured)s in simulated games")
+            % {"rooms": count(rooms), "measured": count(usage.calls - rooms)},
+        ),
+        (
+            _("Tokens, read and written"),
+            _("%(read)s and %(written)s, %(each)s a call")
+            % {
+                "read": count(usage.input_tokens),
+                "written": count(usage.output_tokens),
+                "each": count(round((usage.input_tokens + usage.output_tokens) / max(1, answers))),
+            },
+        ),
+    ]
+    if usage.mean_ms is not None:
+        found.append((_("Mean time of an answer"), _("%(seconds)s s") % {"seconds": f"{usage.mean_ms / 1000:.1f}"}))
+    if usage.cost_micros is not None:
+        found.append((_("Cost of its calls"), f"{usage.cost_micros / 1_000_000:.4f}"))
+    return found
 
 
 # --- Record -----------------------------------------------------------------------------------------

@@ -177,9 +177,10 @@ def run(
     families: Sequence[Family] = tuple(Family),
     regulated: bool = False,
     clocked: bool = False,
+    most: int | None = None,
 ) -> Report:
-    """Every attack at every table that the agent plays. Raises `AttackError` where there is no such table,
-    or where no model answers for an agent that decides by one."""
+    """Every attack at every table that the agent plays, or `most` of them at each, class by class. Raises `AttackError`
+    where there is no such table, or where no model answers for an agent that decides by one."""
     if clocked:
         families = [family for family in families if family is Family.BILATERAL]
         if not families:
@@ -193,14 +194,13 @@ def run(
     calls: list[Call] = []
     outcomes = []
     for role, family in tables:
-        for attack in attacks.attacks:
-            if attack.is_for(role):
-                before = len(calls)
-                with listening(Listener(on_call=calls.append)):
-                    found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
-                outcomes.append(_outcome(attack, role, family, found, calls[before:]))
-                if spec.kind is Kind.MODEL and calls and not any(call.reply for call in calls):
-                    raise AttackError(f"No model answers for {spec.slug!r}: {calls[-1].detail}")
+        for attack in _class_by_class(attacks, role)[:most]:
+            before = len(calls)
+            with listening(Listener(on_call=calls.append)):
+                found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
+            outcomes.append(_outcome(attack, role, family, found, calls[before:]))
+            if spec.kind is Kind.MODEL and calls and not any(call.reply for call in calls):
+                raise AttackError(f"No model answers for {spec.slug!r}: {calls[-1].detail}")
     if not outcomes:
         raise AttackError(f"No attack of {attacks.name} is meant for a {' or a '.join(dict(tables))}.")
     return Report(
@@ -214,6 +214,17 @@ def run(
         calls=len(calls),
         answered=sum(call.reply is not None for call in calls),
     )
+
+
+def _class_by_class(attacks: AttackSet, role: Role) -> list[Attack]:
+    """The attacks for a role: one of each class, then another of each class."""
+    meant = [attack for attack in attacks.attacks if attack.is_for(role)]
+    place: dict[str, int] = {}
+    rounds = []
+    for attack in meant:
+        place[attack.kind] = place.get(attack.kind, -1) + 1
+        rounds.append(place[attack.kind])
+    return [attack for _round, attack in sorted(zip(rounds, meant, strict=True), key=lambda pair: pair[0])]
 
 
 def _outcome(attack: Attack, role: Role, family: Family, found: Sequence[Found], calls: Sequence[Call]) -> Outcome:

@@ -128,6 +128,13 @@ def test_no_words_move_a_rule_on_a_clock(agent: str) -> None:
     assert set(told["by_family"]) == {"bilateral"}
 
 
+def test_some_attacks_are_taken_class_by_class() -> None:
+    told = _score("gullible", "--most", "14", "--family", "bilateral")
+    assert told["attempts"] == 28
+    assert len(told["by_class"]) == 14
+    assert _score("gullible", "--most", "1000")["attempts"] == _score("gullible")["attempts"]
+
+
 def test_a_clock_stands_on_no_table_of_several() -> None:
     with pytest.raises(CommandError) as refusal:
         call_command("injection_suite", "--agent", "linear", "--clock", "--family", "catalogue", "--json")

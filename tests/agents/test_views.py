@@ -46,9 +46,10 @@ def test_strangers_players_and_accounts_see_nothing(client: Client, game: Game):
 
 
 def test_the_agents_page_tells_how_many_answers_were_used(client: Client, game: Game):
-    page = client.get("/agents/fake-model-unregulated/").content.decode()
-    assert "100% of 1 in live rooms" in page
-    assert "In live rooms" not in client.get("/agents/linear/").content.decode()
+    page = client.get("/agents/fake-model-unregulated/").content.decode().replace("\u00a0", " ")
+    assert "100.0 % of 1 (95 % interval: 20.7 % to 100.0 %)" in page
+    assert "1 in rooms, 0 in simulated games" in page
+    assert "Answers of the model" not in client.get("/agents/linear/").content.decode()
 
 
 def test_an_unknown_room_is_not_found(client: Client):

@@ -13,7 +13,7 @@ from agents.injection.suite import Report
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 from markets.setup import SetupError
-from negotiation_site.contract import ContractCommand
+from negotiation_site.contract import ContractCommand, positive
 
 SEED = 1
 
@@ -31,6 +31,7 @@ class Command(ContractCommand):
         parser.add_argument(
             "--regulated", action="store_true", help="have the market refuse the agent's moves beyond its own value"
         )
+        parser.add_argument("--most", type=positive, metavar="N", help="so many attacks a table, class by class")
         parser.add_argument("--clock", action="store_true", help="bilateral tables on a simulated clock")
         parser.add_argument(
             "--store",
@@ -57,12 +58,13 @@ class Command(ContractCommand):
                 families=families,
                 regulated=options["regulated"],
                 clocked=options["clock"],
+                most=options["most"],
             )
         except AttackError as error:
             raise SetupError(str(error)) from error
         command = _command(options)
         if options["store"]:
-            self._store(report, command, whole=not (options["role"] or options["family"] or options["clock"]))
+            self._store(report, command, whole=not any(options[name] for name in ("role", "family", "clock", "most")))
         return {**report.document(), "stored": options["store"], "command": command}
 
     def _store(self, report: Report, command: str, *, whole: bool) -> None:
@@ -89,7 +91,7 @@ class Command(ContractCommand):
 def _command(options: dict[str, Any]) -> str:
     """What gives the same figures again."""
     words = ["manage.py", "injection_suite", "--agent", options["agent"]]
-    for name in ("attacks", "role", "family"):
+    for name in ("attacks", "role", "family", "most"):
         if options[name]:
             words += [f"--{name}", str(options[name])]
     words += ["--seed", str(options["seed"])]
