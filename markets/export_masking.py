@@ -23,6 +23,7 @@ _LINK = re.compile(
     r"pt|ru|ua|cn|jp|kr|in|br|mx|ca|au|nz|us|tv|gg|ly|to|link|shop|store|online|site|xyz)\b(?:[/?#][^\s<>\"']*)?",
     re.IGNORECASE,
 )
+_DOTTED = re.compile(r"\.\S")
 _NUMBER = re.compile(r"(?<![\w$€£¥.,])\+?\(?\d[\d\s().\-/\u2010-\u2015]{5,}\d(?![\w])")
 _AMOUNT = re.compile(r"\d{1,3}(?:[.,\s]\d{3})+(?:[.,]\d{1,2})?|\d+\.\d{1,2}")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}")
@@ -35,9 +36,12 @@ def mask(text: str) -> str:
     text = whole(text)
     if not text:
         return text
-    text = _EMAIL.sub(EMAIL, text)
-    text = _LINK.sub(LINK, text)
-    return _NUMBER.sub(_number, text) if any(map(str.isdigit, text)) else text
+    # Each search is spared where a character that it needs is missing: most words are of no such kind.
+    if any(sign in text for sign in ("@", "＠", "(", "[")):
+        text = _EMAIL.sub(EMAIL, text)
+    if "://" in text or _DOTTED.search(text):
+        text = _LINK.sub(LINK, text)
+    return _NUMBER.sub(_number, text) if sum(map(str.isdigit, text)) >= FEWEST_DIGITS else text
 
 
 def whole(text: str) -> str:
