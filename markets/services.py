@@ -167,9 +167,9 @@ def open_room(
     person until the market's wait is over; then their agent takes them.
     """
     now = now or timezone.now()
-    if market.retired_at is not None:
-        raise RoomError("market_retired", "This market is retired: games in it go on, new ones do not begin.")
     terms = terms or RoomTerms()
+    if market.retired_at is not None and not terms.keeper:  # A keeper has named its version and goes on in it.
+        raise RoomError("market_retired", "This market is retired: games in it go on, new ones do not begin.")
     scenario = draw_scenario(market, secrets.randbits(63) if seed is None else seed)
     own = SELLER if role is Role.SELLER else buyer_party(1)
     parties = [SELLER, *(buyer_party(buyer) for buyer in range(1, scenario.buyers + 1))]
@@ -817,7 +817,12 @@ def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
     """Say that an agent's language model cannot be asked just now, to the same; kept nowhere. An agent that
     `plays_on` lacks only the model's words."""
     if (thread := _shown_in(room, party)) is not None:
-        sign: dict[str, object] = {"type": "room.waiting", "role": role_of(party).value, "buyer": thread, "plays_on": plays_on}
+        sign: dict[str, object] = {
+            "type": "room.waiting",
+            "role": role_of(party).value,
+            "buyer": thread,
+            "plays_on": plays_on,
+        }
         _send(group_of(room.public_id), sign)
 
 

@@ -3,14 +3,18 @@
 Idempotent, and safe beside other clocks: every step looks again under its lock.
 """
 
+import logging
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from agents.registry import UnknownAgent
 from markets.models import RoomStatus, SeatKind
-from markets.services import damage_noted
+from markets.services import RoomError, damage_noted
 from negotiation_site.studies import conduct, play
 from negotiation_site.studies.models import ENDED, Participation, State, StudyRound
+
+log = logging.getLogger(__name__)
 
 BATCH = 200
 SHORTEST_IDLE = timedelta(seconds=60)
@@ -47,9 +51,13 @@ def tables(now: datetime) -> int:
 def waits(now: datetime) -> int:
     """Matches for those who wait, and the end of waits past their limit."""
     moved = 0
-    for waiting in Participation.objects.filter(state=State.WAITING).order_by("waiting_since")[:BATCH]:
-        if not conduct.look_for_partner(waiting, now=now):
-            conduct.waiting_over(waiting, now=now)
+    waiting_rows = Participation.objects.filter(state=State.WAITING).select_related("version")
+    for waiting in waiting_rows.order_by("waiting_since")[:BATCH]:
+        try:
+            if not conduct.look_for_partner(waiting, now=now):
+                conduct.waiting_over(waiting, now=now)
+        except (RoomError, UnknownAgent):
+            log.exception("Participation %s cannot be seated and was passed over", waiting.public_id)
         moved += Participation.objects.filter(pk=waiting.pk).exclude(state=State.WAITING).exists()
     return moved
 

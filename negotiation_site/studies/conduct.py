@@ -511,6 +511,10 @@ def _past_rounds(current: Participation, now: datetime) -> None:
 def refresh(participation: Participation, *, now: datetime | None = None) -> Participation:
     """Take over what has happened in the room meanwhile, and what follows from it. Gives the row as it is now."""
     now = now or timezone.now()
+    current = Participation.objects.select_related("study", "version", "participant").get(pk=participation.pk)
+    played = play.current(current)
+    if played is None or played.room.status != RoomStatus.ENDED:
+        return current  # Nothing to take over, and no lock taken: pages ask every few seconds.
     with transaction.atomic():
         current = locked(participation)
         played = play.current(current)
@@ -550,6 +554,9 @@ def waiting_exit(participation: Participation, *, now: datetime | None = None) -
 def waiting_over(participation: Participation, *, now: datetime | None = None) -> None:
     """Nobody came within the limit: an agent takes the seat, or the study ends with part pay."""
     now = now or timezone.now()
+    since, limit = participation.waiting_since, timedelta(seconds=participation.version.parsed.waiting.limit_s)
+    if since is None or now < since + limit:
+        return
     with transaction.atomic():
         _locked_study(participation.study_id)
         current = locked(participation)

@@ -6,6 +6,7 @@ belongs to somebody else. Private values reach the table through the room's own 
 """
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents.registry import UnknownAgent
 from markets import market_page, room_frames, room_page, selectors, wire
 from markets.engine.money import format_amount
 from markets.engine.protocol import Role
@@ -55,6 +57,8 @@ from negotiation_site.studies.models import (
     StudyNotice,
     StudyRound,
 )
+
+log = logging.getLogger(__name__)
 
 LOGGED = gettext_lazy(
     "While you take part, the page notes when text is pasted into it (how much, not what) and when you leave it for "
@@ -658,6 +662,9 @@ def go_on(request: HttpRequest, participation: Participation) -> HttpResponse:
         conduct.go_on(participation)
     except (StudyError, RoomError) as refused:
         return _page(request, participation, error=refused.sentence)
+    except UnknownAgent:
+        log.exception("Participation %s cannot be seated", participation.public_id)
+        return _page(request, participation, error=_("The round cannot begin just now. Please tell whoever runs this."))
     return redirect("study-page", public_id=participation.public_id)
 
 
