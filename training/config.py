@@ -151,6 +151,13 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Costs to be judged on; those of the game when empty."""
     episodes: int = 20_000
     """Games per pair and cost."""
+    above: tuple[str, ...] = ()
+    """Over a catalogue, where `greedy` and `sampled` are least mean rewards: agents that must be beaten on the same
+    games with disjoint intervals, and on each axis in the mean."""
+    axes: tuple[str, ...] = ()
+    """Held-out axes (`training.comparison.axes`) that are judged too, each by itself."""
+    kept: float = 0.85
+    """Part of the reward in the trained games that must be kept on an axis."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Seeds that `training.verify --retrain` trains."""
 
@@ -180,7 +187,12 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def sha256(self) -> str:
         """Hash of everything above; what came later and is left at its default changes no hash."""
         told: dict[str, Any] = msgspec.to_builtins(self)
-        for part, came_later in ((told, _LATER_RUN), (told["game"], _LATER_GAME), (told["sft"], _LATER_SFT)):
+        for part, came_later in (
+            (told, _LATER_RUN),
+            (told["game"], _LATER_GAME),
+            (told["sft"], _LATER_SFT),
+            (told["verify"], _LATER_VERIFY),
+        ):
             for name, default in came_later.items():
                 if part[name] == default:
                     del part[name]
@@ -203,6 +215,7 @@ _LATER_GAME: dict[str, Any] = {
     "axis": "",
 }
 _LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
+_LATER_VERIFY: dict[str, Any] = {"above": (), "axes": (), "kept": 0.85}
 """Keys that older runs' files do not have, with what they stand for there."""
 
 

@@ -3,6 +3,9 @@
 Here: one row per checkpoint, pair of (buyers, turns) and way of playing, held against the exact
 ladders of `training.exact`. Not here: what must be reached (`[verify]` in the run's file).
 
+Over a catalogue, where no optimum is known, a row is a mean reward beside agents on the same games, in the trained
+games and on each held-out axis.
+
 Contract: games come from the `final` split. A row is `{name, seed, metric, reference, measured,
 ci_low, ci_high, ok}`; `measured` is the policy's share of the first best, `reference` the least it
 must be. The exit status is 0 only when every row is ok. `--retrain` trains each shipped run again
@@ -26,9 +29,9 @@ import msgspec
 import torch
 
 from agents.learned.published import SHIPPED
-from training import evaluation, exact, grpo, runs, sft
+from training import comparison, evaluation, exact, grpo, runs, sft
 from training import model as models
-from training.config import ConfigError, RunConfig, apply_overrides
+from training.config import ConfigError, Game, RunConfig, apply_overrides
 from training.tokenizer import Codec
 
 RUN_FILE = "run.toml"
@@ -41,11 +44,14 @@ class Judged(NamedTuple):
     name: str
     checkpoint: Path
     config: RunConfig
-    member: exact.Member
+    member: exact.Member | None
+    """None over a catalogue."""
     greedy: bool
     least: float
-    """Share of the optimal ladder's that must be reached."""
+    """Share of the optimal ladder's that must be reached; over a catalogue the mean reward."""
     episodes: int
+    axis: str = ""
+    """The held-out axis, over a catalogue."""
 
 
 def checkpoints(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
@@ -71,17 +77,26 @@ def configuration(data: dict[str, Any], *, seed: int | None = None, overrides: t
 def figures(checkpoint: Path, config: RunConfig, *, name: str, episodes: int | None = None) -> Iterator[Judged]:
     """Everything that one checkpoint is judged by."""
     wanted = config.verify
+    count = episodes or wanted.episodes
+    if config.game.catalogue:
+        for axis in ("", *wanted.axes):
+            for greedy, least in ((True, wanted.greedy), (False, wanted.sampled)):
+                if least > 0:
+                    yield Judged(name, checkpoint, config, None, greedy, least, count, axis)
+        return
     for buyers, turns in wanted.sizes or config.game.sizes:
         for cost in wanted.costs or config.game.costs:
             for greedy, least in ((True, wanted.greedy), (False, wanted.sampled)):
                 if least > 0:
                     member = exact.Member(buyers, turns, cost)
-                    yield Judged(name, checkpoint, config, member, greedy, least, episodes or wanted.episodes)
+                    yield Judged(name, checkpoint, config, member, greedy, least, count)
 
 
 def row(judged: Judged) -> dict[str, Any]:
     """Play the `final` games of one figure and judge it."""
     torch.set_num_threads(1)
+    if judged.member is None:
+        return beside_rules(judged)
     config, (buyers, turns, cost) = judged.config, judged.member
     model, tokenizer = models.load(judged.checkpoint)
     result = evaluation.evaluate(
@@ -106,6 +121,34 @@ def row(judged: Judged) -> dict[str, Any]:
         "ci_high": round(share.high, 4),
         "ok": share.mean >= reference,
         "of_optimum": round(share.mean / known["optimal_ladder"], 4),
+    }
+
+
+def beside_rules(judged: Judged) -> dict[str, Any]:
+    """The same over a catalogue, where no optimum is known: beside agents on the same games."""
+    config, axis = judged.config, judged.axis
+    game = comparison.axes(config.game)[axis] if axis else config.game
+    ways: dict[str, Any] = {"split": "final", "count": judged.episodes}
+
+    def learner(played: Game) -> comparison.Row:
+        return comparison.by_model(
+            judged.checkpoint, played, judged.name, greedy=judged.greedy, seed=config.seed, **ways
+        )
+
+    own = learner(game)
+    rules = [comparison.by_agent(game, slug, **ways) for slug in config.verify.above]
+    least = config.verify.kept * learner(config.game).share if axis else judged.least
+    bar = max([rule.share if axis else rule.high for rule in rules], default=least)
+    return {
+        "name": judged.name,
+        "seed": config.seed,
+        "metric": f"{'greedy' if judged.greedy else 'sampled'} mean reward, {axis or 'trained games'}",
+        "reference": round(max(least, bar), 4),
+        "measured": round(own.share, 4),
+        "ci_low": round(own.low, 4),
+        "ci_high": round(own.high, 4),
+        "ok": own.share >= least and (own.share if axis else own.low) > bar,
+        "beside": {rule.who: round(rule.share, 4) for rule in rules},
     }
 
 

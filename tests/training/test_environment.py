@@ -2,15 +2,22 @@
 
 import random
 
+import msgspec
+import pytest
+
 from agents.base import Turn
-from agents.learned import dialogue
+from agents.learned import dialogue, grammars
+from agents.learned.dialogue import Message
 from agents.play import Seat, play
 from agents.registry import get
-from markets.engine import rewards
+from markets.engine import rewards, splits
 from markets.engine.observation import observe, seen_events
 from markets.engine.protocol import SELLER, Action, MoveRefused, Role
+from markets.engine.scenarios import Family
+from markets.engine.seeds import derive_seed
 from tests.training import tiny
-from training.config import Game
+from training import comparison, evaluation
+from training.config import ConfigError, Game, refuse_held_out
 from training.demonstrations import demonstrate
 from training.environment import Episode, draw_table
 
@@ -48,8 +55,6 @@ def draw_table_of(episode: Episode):
 
 
 def derive(k: int) -> int:
-    from markets.engine.seeds import derive_seed
-
     return derive_seed("demonstration", 2, k)
 
 
@@ -92,3 +97,86 @@ def test_members_of_a_group_meet_the_same_chance() -> None:
                     episode.act(words)
             logs.append(episode.log)
         assert logs[0] == logs[1]
+
+
+CATALOGUE = "negotiation_site/starter/catalogue.csv"
+LEDGER = Game(sizes=((3, 5),), dialogue="ledger", catalogue=CATALOGUE, values="bands", reward="rlvr_seller_multi")
+OVER_PRODUCTS = {
+    "several buyers": (LEDGER, ("chase-highest-bid",)),
+    "a catalogue": (
+        msgspec.structs.replace(
+            LEDGER, family=Family.CATALOGUE, products=2, sizes=((3, 6),), reward="rlvr_seller_catalogue"
+        ),
+        ("greedy",),
+    ),
+    "a buyer": (
+        msgspec.structs.replace(
+            LEDGER,
+            family=Family.BILATERAL,
+            role=Role.BUYER,
+            mechanism="rounds",
+            opener=Role.BUYER,
+            sizes=((1, 6),),
+            values="highest:0.8",
+            opponents=("linear", "boulware"),
+            reward="rlvr_buyer",
+        ),
+        ("conceder",),
+    ),
+    "the clock": (
+        msgspec.structs.replace(
+            LEDGER,
+            family=Family.BILATERAL,
+            mechanism="clock",
+            sizes=((1, 10),),
+            values="range:0.4:0.1",
+            cost="lowest:0.6:0.9",
+            opponents=("linear", "tit-for-tat"),
+            reward="bilateral_share",
+        ),
+        ("boulware",),
+    ),
+}
+
+
+class InWords:
+    """Plays given words on a seat of the driver's, as a worker would."""
+
+    def __init__(self, answers: list[tuple[str, ...]]) -> None:
+        self._answers = iter(answers)
+        self.told: list[tuple[Message, ...]] = []
+
+    def act(self, turn: Turn) -> Action:
+        conversation, messages = grammars.LEDGER.rebuild(turn.observation, turn.past)
+        self.told.append(messages)
+        action = conversation.read(turn.observation, next(self._answers))
+        assert action is not None
+        return action
+
+
+@pytest.mark.parametrize("name", OVER_PRODUCTS)
+def test_every_kind_of_episode_is_the_negotiation_that_the_driver_plays_and_a_worker_rebuilds(name: str) -> None:
+    game, teachers = OVER_PRODUCTS[name]
+    for k, demonstration in enumerate(demonstrate(game, episodes=15, seed=4, teachers=teachers)):
+        answers = [m.words for m in demonstration.messages if m.role == "assistant"]
+        table = draw_table(game, derive_seed("demonstration", 4, k))
+        worker = InWords(answers)
+        played = play(table.scenario, {**table.opponents, table.learner: Seat(get("linear"), worker)})
+        assert played.log == demonstration.episode.log
+        assert worker.told[-1] == demonstration.messages[: len(worker.told[-1])]
+
+
+def test_the_demonstrators_of_the_bands_game_explore_little_and_know_no_buyer() -> None:
+    played = list(demonstrate(LEDGER, episodes=150, seed=1, habits=(0.0, 0.4, 0.3, 0.3)))
+    conduct = evaluation.conduct([each.episode for each in played])
+    assert conduct["coverage"] < 0.6
+    assert conduct["top_buyer_rate"] < 0.75
+
+
+def test_a_held_out_axis_moves_the_game_and_is_never_trained_on() -> None:
+    moved = comparison.axes(LEDGER)
+    assert {"products", "price-decade", "buyers-5", "bands-x0.7", "lognormal", "rho-0.9", "buyer-type"} <= set(moved)
+    assert draw_table(moved["buyers-5"], 1).scenario.buyers == 5
+    assert {s.spec.slug for s in draw_table(moved["buyer-type"], 1).opponents.values()} <= set(splits.BUYER_TYPES)
+    with pytest.raises(ConfigError, match="judging"):
+        refuse_held_out(moved["products"])

@@ -8,11 +8,14 @@ import msgspec
 import pytest
 
 from agents.learned.published import SHIPPED
-from training import exact, verify
+from training import evaluation, exact, verify
 from training import model as models
 from training.tokenizer import Codec
 
-FOUND = verify.checkpoints(SHIPPED)
+ALL = verify.checkpoints(SHIPPED)
+FOUND = [(path, data) for path, data in ALL if not data["game"].get("catalogue")]
+"""Those whose worth can be computed."""
+OVER_PRODUCTS = [(path, data) for path, data in ALL if data["game"].get("catalogue")]
 
 
 @pytest.mark.parametrize(("path", "data"), FOUND, ids=[path.name for path, _ in FOUND])
@@ -57,3 +60,23 @@ def test_a_shipped_policy_asks_alike_over_five_decades_of_prices(path: Path, dat
         (found,) = exact.greedy(model, Codec(tokenizer), game, [exact.Member(buyers, turns, 0.2 * 10**decade)])
         asks.add(found.asks)
     assert len(asks) == 1
+
+
+@pytest.mark.parametrize(("path", "data"), OVER_PRODUCTS, ids=[path.name for path, _ in OVER_PRODUCTS])
+def test_a_shipped_policy_earns_about_what_its_card_says_and_answers_in_words_that_can_be_read(
+    path: Path, data: dict[str, Any]
+) -> None:
+    config = verify.configuration(data)
+    card = json.loads((path / "card.json").read_text())
+    assert (card["grammar"], card["role"], card["family"]) == (
+        config.game.dialogue,
+        config.game.role.value,
+        config.game.family.value,
+    )
+    model, tokenizer = models.load(path)
+    result = evaluation.evaluate(model, Codec(tokenizer), config.game, split="choose", episodes=150, greedy=True)
+    found, told = evaluation.figures(result), card["measured"]["greedy"]
+    assert found["share_low"] < told["share_high"]
+    assert told["share_low"] < found["share_high"]
+    assert found["refused_rate"] < 0.02
+    assert (path / "model.safetensors").stat().st_size < 3_000_000
