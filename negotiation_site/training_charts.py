@@ -122,8 +122,8 @@ PLOTS = (
         _lazy("How far has it moved?"),
         _lazy("nats a token"),
         (
-            Curve("kl/imitator", _lazy("from the imitator it started from")),
-            Curve("kl/update", _lazy("within one rollout's updates")),
+            Curve("kl/imitator", _lazy("divergence from the imitator it started from")),
+            Curve("kl/update", _lazy("divergence within one rollout's updates")),
         ),
         _lazy("Divergences estimated from the tokens it played; the first now and then, the second at every rollout."),
     ),
@@ -133,7 +133,7 @@ PLOTS = (
         _lazy("probability now / when played"),
         (
             Curve("importance_ratio/mean", _lazy("mean importance ratio")),
-            Curve("importance_ratio/max", _lazy("largest")),
+            Curve("importance_ratio/max", _lazy("largest importance ratio")),
         ),
     ),
     Plot(

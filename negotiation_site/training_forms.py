@@ -16,7 +16,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.formats import localize
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 from django.utils.translation import ngettext
@@ -31,6 +30,7 @@ from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 from markets.presentation import Choice, Figure
 from markets.setup import SetupError, check_slug
+from negotiation_site.leaderboard.words import count
 from negotiation_site.stack import full_stack_missing
 from negotiation_site.training_pages import STAGES, duration, may_train
 from training import datasets, expectations, guards, presets, runs, services
@@ -369,13 +369,13 @@ def _group(offered: datasets.Offered, chosen: str) -> SourceGroup:
     for option in offered.options:
         value = f"{offered.kind.value}:{option.name}"
         licence = f" ({option.licence})" if option.licence and offered.kind is Kind.CORPUS else ""
-        count = (
+        size = (
             ""
             if offered.kind is Kind.DEMONSTRATIONS
             else ngettext(", %(count)s conversation", ", %(count)s conversations", option.conversations)
-            % {"count": localize(option.conversations)}
+            % {"count": count(option.conversations)}
         )
-        choices.append(_choice(value, f"{option.title}{count}{licence}", value == chosen))
+        choices.append(_choice(value, f"{option.title}{size}{licence}", value == chosen))
     return SourceGroup(str(KINDS[offered.kind]), tuple(choices), offered.problem)
 
 
@@ -437,14 +437,14 @@ def _preview(typed: Mapping[str, str], ticked: Sequence[str]) -> PreviewPage:
 def _figures(found: expectations.Expected) -> tuple[Figure, ...]:
     counted = _("counted") if found.tokens_counted else _("scaled from games played just now")
     return (
-        Figure(label=_("Rows"), value=localize(found.rows), out_of=_("dialogues to imitate, one a row")),
-        Figure(label=_("Tokens"), value=localize(found.tokens), out_of=_("of all rows, %(how)s") % {"how": counted}),
-        Figure(label=_("Games"), value=localize(found.games), out_of=_("that reinforcement plays")),
+        Figure(label=_("Rows"), value=count(found.rows), out_of=_("dialogues to imitate, one a row")),
+        Figure(label=_("Tokens"), value=count(found.tokens), out_of=_("of all rows, %(how)s") % {"how": counted}),
+        Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")),
         Figure(label=_("Time"), value=duration(found.all_seconds), out_of=_("of all stages, estimated")),
         Figure(
             label=_("Memory"),
             value=_("%(count).1f GB") % {"count": found.peak_bytes / 1e9},
-            out_of=_("at most, estimated; %(count)s weights") % {"count": localize(found.parameters)},
+            out_of=_("at most, estimated; %(count)s weights") % {"count": count(found.parameters)},
         ),
     )
 
@@ -482,4 +482,4 @@ def _left_out(found: expectations.Expected) -> str:
         "%(count)s negotiation is left out: its moves cannot be written in the words of this model.",
         "%(count)s negotiations are left out: their moves cannot be written in the words of this model.",
         gone,
-    ) % {"count": localize(gone)}
+    ) % {"count": count(gone)}
