@@ -119,7 +119,7 @@ def arguments_for(config: LanguageRun, folder: Path, *, games: int) -> TrainingA
         weight_decay=0.0,
         bf16=config.precision == "bf16",
         use_cpu=on_cpu,
-        gradient_checkpointing=config.adapter.rank == 0 and not on_cpu,
+        activation_checkpointing=config.adapter.rank == 0 and not on_cpu,
         seed=config.seed,
         data_seed=config.seed,
         logging_steps=1 if steps < 20 else 5,
@@ -139,7 +139,9 @@ def processes() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[str, Any]:
+def train(
+    config: LanguageRun, folder: Path, *, resume: bool = False, callbacks: Sequence[TrainerCallback] = ()
+) -> dict[str, Any]:
     """Run the stage; what was learned goes to `folder/sft`, figures come back."""
     torch.set_num_threads(config.threads)
     started, cpu = time.monotonic(), time.process_time()
@@ -154,7 +156,7 @@ def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[st
         args=arguments_for(config, folder, games=len(games)),
         train_dataset=Games(games),
         data_collator=packed,
-        callbacks=[Log(folder)],
+        callbacks=[Log(folder), *callbacks],
     )
     checkpoint = last_checkpoint(folder / "sft-trainer") if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))

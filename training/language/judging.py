@@ -112,6 +112,20 @@ def judge(config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: f
     return figures(finished, seconds=time.monotonic() - started) | {"cpu_seconds": round(time.process_time() - cpu, 1)}
 
 
+def judge_within(config: LanguageRun, writer: Writer, tokenizer: Any, *, seconds: float) -> dict[str, Any]:
+    """Figures of as many held-out games, in batches, as fit into the time; at least one batch."""
+    started = time.monotonic()
+    games = held_out(config)
+    agent = model_agent(config)
+    finished: list[Finished] = []
+    for start in range(0, len(games), config.sampling.together):
+        some = games[start : start + config.sampling.together]
+        finished += [done for done, _asked in play_together(config, some, writer, tokenizer, agent)]
+        if time.monotonic() - started >= seconds:
+            break
+    return figures(finished, seconds=time.monotonic() - started)
+
+
 def judge_agent(config: LanguageRun, spec: AgentSpec) -> dict[str, Any]:
     """Figures of any agent: a scripted one, or one whose back end is served."""
     started = time.monotonic()

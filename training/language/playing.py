@@ -10,6 +10,7 @@ Contract: the ids of an answer are those that were drawn, never tokenized again.
 draws its answer, so who else is in the batch changes nothing but the last bits of a score.
 """
 
+import random
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +92,7 @@ class LocalWriter:
         ids = torch.tensor([[self._pad] * (width - len(q.prompt)) + q.prompt for q in questions], device=device)
         mask = torch.tensor([[0] * (width - len(q.prompt)) + [1] * len(q.prompt) for q in questions], device=device)
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-        draws = [torch.Generator().manual_seed(question.seed) for question in questions]
+        draws = [random.Random(question.seed) for question in questions]
         written = [Written([], []) for _ in questions]
         live = list(range(len(questions)))
         cache: Any = DynamicCache(config=self._model.config)
@@ -104,15 +105,17 @@ class LocalWriter:
                 use_cache=True,
                 logits_to_keep=1,
             )
+            tokens, logprobs = _drawn(
+                output.logits[:, -1],
+                temperatures=[questions[row].temperature for row in live],
+                chances=[draws[row].random() for row in live],
+            )
             kept: list[int] = []
-            chosen: list[int] = []
             for place, row in enumerate(live):
-                token, logprob = _draw(output.logits[place, -1], questions[row].temperature, draws[row])
-                written[row].ids.append(token)
-                written[row].logprobs.append(logprob)
-                if token != self._stop and len(written[row].ids) < questions[row].longest:
+                written[row].ids.append(tokens[place])
+                written[row].logprobs.append(logprobs[place])
+                if tokens[place] != self._stop and len(written[row].ids) < questions[row].longest:
                     kept.append(place)
-                    chosen.append(token)
             if not kept:
                 break
             if len(kept) < len(live):
@@ -120,20 +123,25 @@ class LocalWriter:
                 cache.batch_select_indices(index)
                 mask, positions = mask[index], positions[index]
                 live = [live[place] for place in kept]
-            ids = torch.tensor([[token] for token in chosen], device=device)
+            ids = torch.tensor([[tokens[place]] for place in kept], device=device)
             mask = torch.cat([mask, mask.new_ones(len(live), 1)], dim=1)
             positions = positions[:, -1:] + 1
         return written
 
 
-def _draw(scores: torch.Tensor, temperature: float, generator: torch.Generator) -> tuple[int, float]:
-    """The next token and its log-probability; at temperature 0 the likeliest one."""
-    logprobs = torch.log_softmax(scores.float() / (temperature or 1.0), dim=-1)
-    if temperature <= 0:
-        token = int(logprobs.argmax())
-    else:
-        token = int(torch.multinomial(logprobs.exp().cpu(), 1, generator=generator))
-    return token, float(logprobs[token])
+def _drawn(
+    scores: torch.Tensor, *, temperatures: Sequence[float], chances: Sequence[float]
+) -> tuple[list[int], list[float]]:
+    """The next token of each row, where its chance in [0, 1) falls, and its log-probability; at temperature 0 the
+    likeliest."""
+    scale = torch.tensor([temperature or 1.0 for temperature in temperatures], device=scores.device)
+    logprobs = torch.log_softmax(scores.float() / scale[:, None], dim=-1)  # (B, V)
+    reached = logprobs.double().exp().cumsum(dim=-1)
+    at = torch.tensor(chances, dtype=torch.float64, device=scores.device)[:, None] * reached[:, -1:]
+    drawn = torch.searchsorted(reached, at, right=True).clamp(max=scores.shape[1] - 1)[:, 0]
+    greedy = torch.tensor([temperature <= 0 for temperature in temperatures], device=scores.device)
+    tokens = torch.where(greedy, logprobs.argmax(dim=-1), drawn)
+    return tokens.tolist(), logprobs.gather(1, tokens[:, None])[:, 0].tolist()
 
 
 class _Ticket:

@@ -169,7 +169,7 @@ def arguments_for(config: LanguageRun, folder: Path) -> GRPOConfig:
         max_grad_norm=1.0,
         weight_decay=0.0,
         shuffle_dataset=False,
-        gradient_checkpointing=config.adapter.rank == 0 and not on_cpu,
+        activation_checkpointing=config.adapter.rank == 0 and not on_cpu,
         use_cpu=on_cpu,
         bf16=config.precision == "bf16",
         seed=config.seed,
@@ -184,7 +184,9 @@ def arguments_for(config: LanguageRun, folder: Path) -> GRPOConfig:
     )
 
 
-def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[str, Any]:
+def train(
+    config: LanguageRun, folder: Path, *, resume: bool = False, callbacks: Sequence[TrainerCallback] = ()
+) -> dict[str, Any]:
     """Run the stage from `folder/sft`, or from the base where there was no imitation; the model goes to
     `folder/grpo`, figures come back."""
     torch.set_num_threads(config.threads)
@@ -200,7 +202,7 @@ def train(config: LanguageRun, folder: Path, *, resume: bool = False) -> dict[st
         args=arguments_for(config, folder),
         train_dataset=Dataset.from_dict({"prompt": numbers}),
         rollout_func=rollouts,
-        callbacks=[Watch(folder, rollouts)],
+        callbacks=[Watch(folder, rollouts), *callbacks],
     )
     checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
