@@ -98,6 +98,8 @@ class ModelAgent:
         ]
         if naming:  # Said and counted: its games are no blind ones.
             asked.note("names_itself", "It gave away that a model speaks.", used=True)
+        elif odd := self._codec.odd(asked.reply):
+            asked.note(odd.value, "It wrote several actions; the last counts.", used=True)
         else:
             asked.note()
         return actions

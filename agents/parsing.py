@@ -120,6 +120,10 @@ class Codec(Protocol):
         """The actions of a reply, at least one; several only where the mechanism takes several. Raises `ParseFailure`."""
         ...
 
+    def odd(self, reply: ChatReply) -> Reason | None:
+        """What is counted about a reply that could be read all the same."""
+        ...
+
     def repair(self, reply: ChatReply, failure: ParseFailure, observation: Observation) -> tuple[ChatMessage, ...]:
         """What to say to a model whose reply was no move."""
         ...
@@ -315,6 +319,12 @@ class FourPart:
         except ParseFailure as failure:
             failure.thought = thought
             raise
+
+    def odd(self, reply: ChatReply) -> Reason | None:
+        """Several different actions, of which the last counts."""
+        action = self._parts(reply.text).get(self._keys[-1], "")
+        found = {(word.upper(), rest.strip(" \t*_`.")) for word, rest in _ACTION.findall(action)}
+        return Reason.SEVERAL_ACTIONS if len(found) > 1 else None
 
     def repair(self, reply: ChatReply, failure: ParseFailure, observation: Observation) -> tuple[ChatMessage, ...]:
         """The reply, what was wrong with it, and the form once more."""
@@ -527,6 +537,10 @@ class Tools:
         except ParseFailure as failure:
             failure.thought = thought
             raise
+
+    def odd(self, reply: ChatReply) -> Reason | None:
+        """Nothing: what can be read is strict."""
+        return None
 
     def repair(self, reply: ChatReply, failure: ParseFailure, observation: Observation) -> tuple[ChatMessage, ...]:
         """What the model did, what was wrong with it, and the request to do it again."""

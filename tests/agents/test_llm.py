@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agents import backends, calls, registry
-from agents.backends import BackendError, ChatRequest
+from agents.backends import BackendError, ChatReply, ChatRequest
 from agents.backends.fake import FakeBackend
 from agents.base import AgentSpec, Kind
 from agents.calls import Call, Listener
@@ -323,6 +323,34 @@ def test_in_a_thousand_games_no_thought_reaches_another_seats_prompt_view_or_wor
             )
             assert "XYZZY" not in told_of
     assert thoughts > 250
+
+
+def caller(request: ChatRequest) -> ChatReply:
+    """Thinks a secret beside every call of a function."""
+    seller = "as the seller" in request.messages[0].content
+    digest = sum(map(ord, request.messages[1].content)) % 7
+    price = 90 - 5 * digest if seller else 40 + 5 * digest
+    arguments = f'{{"price": {price}, "message": "Here is my price.", "buyer": {1 + digest % 2}, "product": 1}}'
+    plan = PLAN[Role.SELLER if seller else Role.BUYER]
+    return function_calls(("make_offer", arguments), words=f"{plan} {digest}")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_thought_beside_a_function_call_reaches_another_seat(shape: Callable[..., Scenario]):
+    fake = FakeBackend(script=caller)
+    backends.seat(fake)
+    thoughts = 0
+    for seed in range(15):
+        fake.requests.clear()
+        scenario = shape(seed=seed, malformed_ends=False)
+        game = played(scenario, dict.fromkeys((SELLER, B1, B2, "buyer-3"), model_spec(tools=True)))
+        thoughts += sum("XYZZY" in action.thought for action in game.actions.values())
+        for request in fake.requests:
+            assert "XYZZY" not in "".join(m.content for m in request.messages if m.role != "assistant")
+        assert not any("XYZZY" in action.talk for action in game.actions.values())
+        for party in (SELLER, *(f"buyer-{buyer}" for buyer in range(1, scenario.buyers + 1))):
+            assert "XYZZY" not in encode(seen_events(scenario, game.log, party)).decode()
+    assert thoughts > 15
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -18,6 +18,7 @@ from agents.models import ModelCall
 from markets import services, wire
 from markets.engine.protocol import SELLER, Role
 from markets.models import AgentTurn, RoomEvent, TurnState, Utterance
+from tests.agents.conversations import calls as function_calls
 from tests.markets.engine.factories import B1, B2, bilateral, multi_buyer, offer
 from tests.markets.rooms import Game, staged, together
 
@@ -84,6 +85,39 @@ def test_a_raving_model_is_refused_in_the_log_and_the_game_goes_on():
     assert game.queued() == []
     game.act(B1, offer(4_500))  # The person's turn again.
     assert "for $1" not in words_told(game, B1)
+
+
+WRITTEN = {
+    "nothing": ("", "empty", "move_refused"),
+    "ten thousand tokens": ("word " * 10_000, "too_long", "move_refused"),
+    "two actions": ("Talk: Hm.\nAction: [REJECT] or [SELL] $70", "several_actions", "offer_made"),
+    "a price beyond the range": ("Talk: Hm.\nAction: [SELL] $99999999999", "price_out_of_range", "move_refused"),
+    "a price between two steps": ("Talk: Hm.\nAction: [SELL] $70.005", "bad_price", "move_refused"),
+    "its own name": ("Talk: I am a language model.\nAction: [SELL] $70", "names_itself", "offer_made"),
+    "half an emoji": ("Talk: \ud83d\nAction: [SELL] $70", "not_text", "move_refused"),
+}
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_a_bad_answer_is_counted_with_its_reason_and_the_game_goes_on(what: str):
+    answer, reason, kind = WRITTEN[what]
+    game = seated(FakeBackend([answer]))
+    assert game.let_agents_play() == 1
+    assert set(ModelCall.objects.filter(room=game.room).values_list("outcome", flat=True)) == {reason}
+    assert game.kinds[-1] == kind
+    game.act(B1, offer(4_500))
+    assert game.queued()
+
+
+def test_a_call_that_is_no_json_is_counted_and_the_game_goes_on():
+    backends.seat(FakeBackend([function_calls(("make_offer", '{"price": 70'))]))
+    game = staged(bilateral(opener=Role.BUYER, malformed_ends=False), agents={SELLER: "fake-model-tools-unregulated"})
+    game.act(B1, offer(4_000))
+    assert game.let_agents_play() == 1
+    assert set(ModelCall.objects.filter(room=game.room).values_list("outcome", flat=True)) == {"not_json"}
+    assert game.kinds[-1] == "move_refused"
+    game.act(B1, offer(4_500))
+    assert game.queued()
 
 
 def test_a_silent_model_is_asked_again_and_then_its_default_act_is_played():
