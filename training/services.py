@@ -369,7 +369,8 @@ def sweep(now: datetime) -> int:
     for run in lost:
         here = run.owner.split(":")[0] in (socket.gethostname(), "foreground")
         if run.process_group and here and is_ours(run.process_group):
-            end_group(run.process_group)
+            with contextlib.suppress(ProcessLookupError):  # At once: the clock has other things to do than to wait.
+                os.killpg(run.process_group, signal.SIGKILL)
         if run.cancel_asked:
             _close(run, run.owner, RunStatus.CANCELLED, "")
         else:

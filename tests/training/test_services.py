@@ -339,3 +339,15 @@ def test_publishing_loads_no_model_and_leaves_what_was_published_when_the_run_is
         services.publish(run)
     assert card.read_bytes() == before
     assert [path.name for path in card.parent.parent.iterdir()] == ["mine"]
+
+
+def test_what_a_dead_watcher_left_is_ended_without_keeping_the_clock(run: Run, monkeypatch) -> None:
+    code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)  # training.stages"
+    left = services.subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    services.claim(run=run, owner=f"{socket.gethostname()}:1:x")
+    Run.objects.filter(pk=run.pk).update(process_group=left.pid)
+    started = time.monotonic()
+    assert services.sweep(timezone.now() + timedelta(seconds=59)) == 1
+    assert time.monotonic() - started < 2
+    assert left.wait(timeout=10) == -9
+    assert not DeviceLock.objects.exists()
