@@ -206,3 +206,7 @@ def test_words_outside_the_book_are_not_in_it():
 def test_anything_at_all_can_be_heard(heard: str):
     book = phrasebook.open_for(turn(BUYER_SPOKE, SELLER, words={1: heard}), offer(8_400))
     assert book.grammar.startswith("root ::= ")
+
+
+def test_changed_sentences_have_a_new_version():
+    assert (phrasebook.VERSION, phrasebook.digest()[:16]) == ("2", "")
