@@ -182,8 +182,8 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     """What two transcripts are compared by."""
     seats = sorted(episode.seats.all(), key=lambda seat: buyer_of(seat.party))
-    for seat in seats:
-        yield _chair(scenario, buyer_of(seat.party)), who(seat)
+    for role in (Role.SELLER, Role.BUYER):
+        yield room_page.role_text(role), ", ".join(who(seat) for seat in seats if seat.role == role)
     deals = [money(step.price_cents) for step in path.steps if step.deal]
     yield _("Price"), ", ".join(deals) or _("no deal")
     for role, label in ((Role.SELLER, _("First ask")), (Role.BUYER, _("First bid"))):

@@ -5,6 +5,7 @@ anywhere else. A token is in one answer only, to the POST that made it.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -167,7 +168,7 @@ def _parameter(parameter: dict[str, Any]) -> FieldRow:
     return FieldRow(
         name=parameter["name"],
         kind=kind,
-        about=schema.get("description") or parameter.get("description", ""),
+        about=_plain(schema.get("description") or parameter.get("description", "")),
         note=_("in the address") if parameter["in"] == "path" else ", ".join(ends),
     )
 
@@ -202,8 +203,13 @@ def _objects(schema: dict[str, Any]) -> Iterator[ObjectCard]:
         fields = []
         for field, about in held["properties"].items():
             kind, url = _kind(about)
-            fields.append(FieldRow(field, kind, about.get("description", ""), url=url))
+            fields.append(FieldRow(field, kind, _plain(about.get("description", "")), url=url))
         yield ObjectCard(f"object-{name}", name, held.get("description", ""), tuple(fields))
+
+
+def _plain(text: str) -> str:
+    """A description without the marks of Markdown."""
+    return re.sub(r"`([^`]*)`", "“\\1”", text)
 
 
 def _kind(schema: dict[str, Any]) -> tuple[str, str]:
