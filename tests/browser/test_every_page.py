@@ -4,6 +4,8 @@ Somebody who reads with a screen reader, needs contrast, or plays on a phone wou
 adds that no page complains on its console (the content security policy included) or loads anything from elsewhere.
 """
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from tests.browser import world
 from tests.browser.conftest import Someone
 from tests.browser.people import ROOM_URL, Player
 from tests.lab import RunningLab
+from tests.markets import dialogues
 
 WIDTHS = {"wide": 1440, "phone": 390}
 SERIOUS = ("serious", "critical")
@@ -113,6 +116,18 @@ def test_the_leaderboard_is_fit_for_everybody(player: Player, games: None) -> No
     expect(player.page.locator(".board__count")).to_contain_text("agents in")
     player.open("/leaderboard/?market=nowhere&role=xyz")
     expect(player.page.locator(".notices li")).to_have_count(2)
+    look_at(player)
+
+
+def test_human_dialogues_stand_beside_the_games(player: Player, lab: RunningLab, games: None, tmp_path: Path) -> None:
+    player.open("/leaderboard/corpora/")
+    look_at(player)
+    bargains = [dialogues.bargain(price=90, key=f"C_{k}") for k in range(24)]
+    (tmp_path / "bikes.json").write_text(json.dumps(bargains), encoding="utf-8")
+    into = ("--format", "craigslist-bargain", "--name", "bikes", "--json")
+    lab.manage("import_transcripts", str(tmp_path / "bikes.json"), *into)
+    until_it_shows(player, "/leaderboard/corpora/", ".board")
+    drawn(player, plots=1)
     look_at(player)
 
 
