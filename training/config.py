@@ -114,6 +114,8 @@ class Grpo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Clipped updates on each rollout, each on the whole of it."""
     learning_rate: float = 1e-3
     final_learning_rate: float = 1e-4
+    warmup: int = 0
+    """Rollouts over which the rate rises to what it starts at: Adam's first steps are as long as the rate allows."""
     clip: float = 0.2
     entropy_bonus: float = 0.02
     """Coefficient of the mean entropy per learner token at the start."""
@@ -191,6 +193,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             (told, _LATER_RUN),
             (told["game"], _LATER_GAME),
             (told["sft"], _LATER_SFT),
+            (told["grpo"], _LATER_GRPO),
             (told["verify"], _LATER_VERIFY),
         ):
             for name, default in came_later.items():
@@ -215,6 +218,7 @@ _LATER_GAME: dict[str, Any] = {
     "axis": "",
 }
 _LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
+_LATER_GRPO: dict[str, Any] = {"warmup": 0}
 _LATER_VERIFY: dict[str, Any] = {"above": (), "axes": (), "kept": 0.85}
 """Keys that older runs' files do not have, with what they stand for there."""
 

@@ -74,10 +74,12 @@ def entropy_coefficient(config: RunConfig, step: int) -> float:
 
 
 def learning_rate(config: RunConfig, step: int) -> float:
-    """The rate at an optimiser step: falls linearly to `final_learning_rate` at the end of the stretch."""
+    """The rate at an optimiser step: falls linearly to `final_learning_rate` at the end of the stretch, after it has
+    risen over the first rollouts of the run."""
     done, steps, scale = _stretch(config, step)
     final = config.grpo.final_learning_rate
-    return final + (scale * config.grpo.learning_rate - final) * max(0.0, 1 - done / steps)
+    rising = min(1.0, (step + 1) / (config.grpo.warmup * config.grpo.updates)) if config.grpo.warmup else 1.0
+    return rising * (final + (scale * config.grpo.learning_rate - final) * max(0.0, 1 - done / steps))
 
 
 def episode_reward(completions: Sequence[Any], episode_rewards: Sequence[float], **_: Any) -> list[float]:
