@@ -16,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from agents import adapters, backends, prompts
+from agents import adapters, backends, phrasebook, prompts
 from agents.backends import EMBEDDED, BackendConfig
 from agents.base import Agent, AgentSpec, Kind
 from agents.llm import TEMPERATURE, ModelAgent
@@ -86,11 +86,16 @@ def _narrated(strategy: AgentSpec, backend: str, *, slug: str, speech: Speech) -
         families=strategy.families,
         build=partial(_build_narrator, strategy.build, backend, speech),
         speak_as=partial(_build_narrator, strategy.build, backend, speech),
-        version=_version("narrator", strategy.slug, strategy.version, config, ("narrator", "phrasebook"), speech.value),
+        version=_version("narrator", strategy.slug, strategy.version, config, ("narrator", "phrasebook"), _way(speech)),
         source=f"{strategy.source} Words: {voice} (after Xia et al. 2024).",
         plays_as=strategy.slug,
         asks_models=True,
     )
+
+
+def _way(speech: Speech) -> str:
+    """The way of speaking, with the version of its sentences."""
+    return f"{speech.value} {phrasebook.VERSION}" if speech is Speech.PHRASEBOOK else speech.value
 
 
 def _build_narrator(strategy: Callable[[], Agent], backend: str, speech: Speech, persona: str = "") -> Agent:

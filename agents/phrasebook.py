@@ -10,6 +10,7 @@ English alone. Here: the openings, the grammar. Not here: what a remark is taken
 (`agents.remarks`), asking the model, or the move's sentences (`agents.scripted.talk`). Pure.
 """
 
+import hashlib
 import random
 import re
 
@@ -19,6 +20,9 @@ from agents.remarks import Heard, Remark, hear
 from agents.scripted.talk import filled, sentences, short_name
 from markets.engine.observation import Observation
 from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, Role
+
+VERSION = "2"
+"""Of the sentences and the rules for remarks; a narrator's version holds it. A test has the sentences' digest."""
 
 _BOTH: dict[Remark, tuple[str, ...]] = {
     Remark.INSTRUCTION: (
@@ -244,6 +248,12 @@ _ALREADY_OPEN = re.compile(
 CHOICE = 3
 """Openings, and sentences for the move, that the model may choose among: drawn anew each turn, so that a
 model with one favourite does not say the same in every room."""
+
+
+def digest() -> str:
+    """Of every sentence of the book that is its own."""
+    said = (_BOTH, _SELLER, _BUYER, _FAR, _ASKED_ABOUT, _TOLD_ABOUT)
+    return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
 class Book:

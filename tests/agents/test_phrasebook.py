@@ -209,4 +209,4 @@ def test_anything_at_all_can_be_heard(heard: str):
 
 
 def test_changed_sentences_have_a_new_version():
-    assert (phrasebook.VERSION, phrasebook.digest()[:16]) == ("2", "")
+    assert (phrasebook.VERSION, phrasebook.digest()[:16]) == ("2", "7c440928155e8e75")
