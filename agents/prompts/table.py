@@ -12,7 +12,7 @@ import msgspec
 from agents.base import Turn
 from agents.quoting import LONGEST_QUOTE, as_data, quoted
 from markets.engine.money import format_amount
-from markets.engine.observation import Observation, SeenEvent, SeenThread
+from markets.engine.observation import Observation, SeenEvent, SeenOffer, SeenThread
 from markets.engine.protocol import (
     DeadlinePassed,
     MessageSent,
@@ -28,6 +28,8 @@ from markets.engine.protocol import (
     TurnPassed,
 )
 from markets.engine.scenarios import Alternating, EventDriven, Family, SellerTurns
+
+_SELLER = Role.SELLER  # Looked up once: a prompt is made for every turn of many games.
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +63,12 @@ DETAILS = (
 
 def has_many(observation: Observation) -> bool:
     """Whether the seat is that of a seller who must say which buyer it means."""
-    return observation.role is Role.SELLER and observation.buyers > 1
+    return observation.buyers > 1 and observation.role is _SELLER
 
 
 def other_side(observation: Observation) -> str:
     """What the other side is called."""
-    return "the buyer" if observation.role is Role.SELLER else "the seller"
+    return "the buyer" if observation.role is _SELLER else "the seller"
 
 
 def money(observation: Observation, cents: int) -> str:
@@ -147,29 +149,33 @@ def history(turn: Turn, *, longest: int, words_longest: int = LONGEST_QUOTE, thr
 
 def standing(observation: Observation, detail: Detail = DETAILS[0]) -> str:
     """What can be accepted now, and what is left to do."""
+    many = has_many(observation)
     lines = []
     for thread in observation.threads:
-        who = f"Buyer {thread.buyer}" if has_many(observation) else other_side(observation).capitalize()
+        who = f"Buyer {thread.buyer}" if many else "The buyer" if observation.role is _SELLER else "The seller"
         if not thread.my_move:
-            if has_many(observation):
+            if many:
                 lines.append(f"{who}: you cannot write to this buyer now.")
             continue
-        kept = [
-            offer
-            for mine in (True, False)
-            for offer in [offer for offer in thread.standing if offer.mine is mine][-detail.offers :]
-        ]
-        offers = [
-            f"{_price(observation, offer.product, offer.price_cents)} ({'yours' if offer.mine else 'theirs'})"
-            for offer in thread.standing
-            if offer in kept
-        ]
+        offers = []
+        kept = _latest(thread.standing, detail.offers)
+        for offer in kept:
+            price = _price(observation, offer.product, offer.price_cents)
+            offers.append(f"{price} (yours)" if offer.mine else f"{price} (theirs)")
         if len(kept) < len(thread.standing):
             offers.append(f"and {len(thread.standing) - len(kept)} more")
         lines.append(f"{who}: standing offers {', '.join(offers)}." if offers else f"{who}: no standing offer.")
     if observation.turns_left is not None:
         lines.append(f"Messages you have left, this one included: {observation.turns_left}.")
     return "\n".join(lines)
+
+
+def _latest(offers: Sequence[SeenOffer], most: int) -> Sequence[SeenOffer]:
+    """The latest offers of either side, at most so many of each, in their order."""
+    if len(offers) <= most:
+        return offers
+    kept = [offer for mine in (True, False) for offer in [each for each in offers if each.mine is mine][-most:]]
+    return [offer for offer in offers if offer in kept]
 
 
 def last_heard(turn: Turn, thread: SeenThread) -> str:
@@ -196,7 +202,7 @@ def _is_own(observation: Observation, seen: SeenEvent) -> bool:
 
 
 def _price(observation: Observation, product: int, cents: int) -> str:
-    amount = money(observation, cents)
+    amount = format_amount(cents, observation.currency)
     return f"{amount} for product {product + 1}" if len(observation.products) > 1 else amount
 
 
