@@ -164,6 +164,27 @@ def _new_version(study: Study, number: int, value: Design, author: User | None, 
     return version
 
 
+def register(version: StudyVersion, *, actor: User | None, now: datetime | None = None) -> StudyVersion:
+    """Register a version before its data are there: it is frozen, and its plan becomes public under its hash.
+
+    Refused once a participant of the study (not of a pilot) has entered it. Doing it again changes nothing.
+    """
+    now = now or timezone.now()
+    with transaction.atomic():
+        study = Study.objects.select_for_update().get(pk=version.study_id)
+        version = StudyVersion.objects.select_for_update().select_related("study").get(pk=version.pk)
+        if version.registered_at is not None:
+            return version
+        if Participation.objects.filter(version=version, mode=Mode.LIVE).exists():
+            raise AuthoringError(_("People have entered this version already; it can be registered only before."))
+        version.registered_at = now
+        version.frozen_at = version.frozen_at or now
+        version.plan_sha256 = sha256(design.plan(version.parsed))
+        version.save(update_fields=["registered_at", "frozen_at", "plan_sha256", "changed_at"])
+        events.note(study, "register", detail=f"v{version.number} {version.plan_sha256}", actor=actor, now=now)
+        return version
+
+
 # --- Status -------------------------------------------------------------------------------------------
 
 

@@ -334,3 +334,20 @@ def encode(design: Design) -> str:
 def sha256(text: str) -> str:
     """What a pre-registration names: the hash of the canonical JSON."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plan(design: Design) -> str:
+    """What of a design may be public before the data are there: without the seed that would tell the draws, without
+    completion codes, and without the right answers of the quiz. Canonical JSON."""
+    hidden = msgspec.structs.replace(
+        design,
+        scenarios=msgspec.structs.replace(design.scenarios, seed=0),
+        completion=Completion(),
+        quiz=msgspec.structs.replace(
+            design.quiz,
+            questions=tuple(
+                msgspec.structs.replace(question, right=None, explanation="") for question in design.quiz.questions
+            ),
+        ),
+    )
+    return encode(hidden)

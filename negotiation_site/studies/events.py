@@ -34,6 +34,7 @@ KINDS = {
     "settle": _("staff marked the payment as made"),
     "status": _("staff changed the status"),
     "version": _("staff saved a version"),
+    "register": _("staff registered a version"),
     "link": _("staff made or closed a link"),
 }
 

@@ -84,7 +84,11 @@ class StudyVersion(models.Model):
     """Hash of that text."""
     note = models.CharField(max_length=200, blank=True)
     frozen_at = models.DateTimeField(null=True, blank=True)
-    """When the first participant entered; None while it may be changed."""
+    """When the first participant entered, or it was registered; None while it may be changed."""
+    registered_at = models.DateTimeField(null=True, blank=True)
+    """When it was registered before the data were there: its plan is public from then on."""
+    plan_sha256 = models.CharField(max_length=64, blank=True, db_index=True)
+    """Hash of the public plan (`design.plan`), once registered."""
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
