@@ -390,7 +390,10 @@ def side_by_side(runs: Sequence[tuple[str, Lines]]) -> tuple[Chart, ...]:
         curves = [
             (name, _series([line for line in lines if line["kind"] == kind], key), shown_as) for name, lines in runs
         ]
-        plot = Plot(element, title, axis, (Curve(key, "", shown_as),))
+        without = [name for name, points, _kind in curves if not points]
+        note = _("Not logged by %(names)s.") % {"names": ", ".join(without)} if without else ""
+        plot = Plot(element, title, axis, (Curve(key, "", shown_as),), note)
         if chart := _drawn(plot, curves, ()):
+            chart.figure["layout"]["showlegend"] = True  # One run alone is named, too.
             charts.append(chart)
     return tuple(charts)

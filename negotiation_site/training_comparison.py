@@ -270,16 +270,28 @@ def _axes(each: Found) -> tuple[QualityRow, ...]:
     )
 
 
-AXES = {
-    "opponent": _lazy("buyers it never met: %(value)s"),
-    "size": _lazy("a size it never met: %(value)s"),
-}
+AXES = (
+    ("buyer-type-", _lazy("buyers it never met: %(value)s")),
+    ("buyer-type", _lazy("buyers it never met")),
+    ("size-", _lazy("a size it never met: %(value)s")),
+    ("products", _lazy("products it never saw")),
+    ("price-decade", _lazy("prices of another magnitude")),
+    ("buyers-", _lazy("another number of buyers: %(value)s")),
+    ("bands-", _lazy("other bands of values: %(value)s")),
+    ("lognormal", _lazy("another law of values")),
+    ("rho-", _lazy("correlated values: %(value)s")),
+    ("structure-", _lazy("another structure: %(value)s")),
+)
+"""Beginnings of held-out axes' names, for people; the first that fits counts."""
 
 
 def axis_name(row: Mapping[str, Any]) -> str:
     """A held-out axis for people."""
-    kind, _colon, value = str(row["axis"]).partition(":")
-    return str(AXES[kind]) % {"value": value} if kind in AXES else str(row["axis"])
+    axis = str(row["axis"])
+    for start, text in AXES:
+        if axis.startswith(start):
+            return str(text) % {"value": axis.removeprefix(start)} if "%" in str(text) else str(text)
+    return axis
 
 
 def _by_checkpoint(measured: Sequence[Found]) -> list[Chart]:

@@ -138,6 +138,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Games of the `watch` split at each look."""
     final_episodes: int = 4_000
     """Games of the `choose` split behind the figures of a run's report."""
+    axis_episodes: int = 0
+    """Games of that split on each held-out axis, for every checkpoint of a run; 0 for none."""
 
 
 class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -193,6 +195,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             (told, _LATER_RUN),
             (told["game"], _LATER_GAME),
             (told["sft"], _LATER_SFT),
+            (told["evaluation"], _LATER_EVALUATION),
             (told["grpo"], _LATER_GRPO),
             (told["verify"], _LATER_VERIFY),
         ):
@@ -219,6 +222,7 @@ _LATER_GAME: dict[str, Any] = {
 }
 _LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
 _LATER_GRPO: dict[str, Any] = {"warmup": 0}
+_LATER_EVALUATION: dict[str, Any] = {"axis_episodes": 0}
 _LATER_VERIFY: dict[str, Any] = {"above": (), "axes": (), "kept": 0.85}
 """Keys that older runs' files do not have, with what they stand for there."""
 

@@ -110,7 +110,7 @@ def work(config: RunConfig) -> dict[str, float]:
         "exploits": length * (effort.games * 4 + effort.climb_games * effort.climb_steps + 1),
         "sft": length * size * (sft.steps * sft.batch + 0.2 * look.final_episodes + 1),
         "grpo": length * size * (grpo.rollouts * grpo.games * grpo.group * (1 + 2 * grpo.updates) / 3 + 0.3 * looks),
-        "evaluate": length * size * (4 * look.final_episodes + 1),
+        "evaluate": length * size * (4 * look.final_episodes + 2 * look.axis_episodes + 1),
     }
 
 

@@ -23,7 +23,7 @@ from agents import backends, registry
 from agents.backends.config import read as read_back_ends
 from agents.base import Kind
 from markets.engine import rewards
-from training import dialogues, exploits, grpo, guards, report, runs, sft
+from training import axes, dialogues, exploits, grpo, guards, report, runs, sft
 from training.config import ConfigError, RunConfig, load
 from training.demonstrations import demonstrate
 from training.model_opponents import Metered
@@ -109,11 +109,14 @@ def tricks(config: RunConfig) -> dict[str, Any]:
 
 
 def look(config: RunConfig, folder: Path) -> dict[str, Any]:
-    """The imitator and the learner on games that neither trained on."""
-    return {
+    """The imitator and the learner on games that neither trained on, and on each held-out axis by itself."""
+    found: dict[str, Any] = {
         stage: report.measured(folder / stage, config, episodes=config.evaluation.final_episodes)
         for stage in ("sft", "grpo")
     }
+    if config.evaluation.axis_episodes:
+        found["axes"] = [row for stage in ("sft", "grpo") for row in axes.measured(folder / stage, config, stage=stage)]
+    return found
 
 
 def die_with(watcher: int) -> None:
