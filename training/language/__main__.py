@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint of the run")
     parser.add_argument("--stage", choices=("base", "sft", "grpo"), default=None, help="judge this one, not the last")
     parser.add_argument("--agent", default="", help="judge an agent of the registry in the model's place")
+    parser.add_argument("--grammar", action="store_true", help="hold the answers to the protocol's form")
     parser.add_argument("--scenarios", type=int, default=None)
     parser.add_argument("--slug", default="")
     parser.add_argument("--title", default="")
@@ -101,7 +102,8 @@ def _judge(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: P
             base.load(config) if name == "base" else base.merged(base.learned(config, folder / name, trainable=False))
         )
         writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
-        found = judging.judge(config, writer, ready.tokenizer)
+        found = judging.judge(config, writer, ready.tokenizer, grammar=asked.grammar)
+        name += " in the form" if asked.grammar else ""
     folder.mkdir(parents=True, exist_ok=True)
     runs.record(folder, "judge", (runs.figures(folder, "judge") or {}) | {name: found})
     return {name: found}

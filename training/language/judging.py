@@ -94,21 +94,24 @@ def play_together(
     agent: Agent,
     *,
     salts: Sequence[int] = (),
+    grammar: bool = False,
 ) -> list[tuple[Finished, list[Asked]]]:
     """Play the games in step, `agent` asking the writer."""
-    tables = Tables(writer, tokenizer, config.sampling)
+    tables = Tables(writer, tokenizer, config.sampling, grammar=grammar)
     backends.seat(tables)
     spec = spec_of(agent)
     jobs: list[Callable[[], Finished]] = [partial(table, game, spec) for game in games]
     return tables.play(jobs, salts)
 
 
-def judge(config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None) -> dict[str, Any]:
-    """Figures of the model that `writer` writes with."""
+def judge(
+    config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None, grammar: bool = False
+) -> dict[str, Any]:
+    """Figures of the model that `writer` writes with; `grammar` holds its answers to the protocol's form."""
     started, cpu = time.monotonic(), time.process_time()
     games = held_out(config)
     agent = model_agent(config, temperature=temperature)
-    finished = [done for done, _asked in play_together(config, games, writer, tokenizer, agent)]
+    finished = [done for done, _asked in play_together(config, games, writer, tokenizer, agent, grammar=grammar)]
     return figures(finished, seconds=time.monotonic() - started) | {"cpu_seconds": round(time.process_time() - cpu, 1)}
 
 

@@ -22,7 +22,7 @@ from transformers import DynamicCache
 from agents.backends import BackendConfig, ChatReply, ChatRequest, OnText
 from agents.inference.checkpoint import spelled_calls, without_calls
 from markets.engine.seeds import derive_seed
-from training.language import base
+from training.language import base, forms
 from training.language.config import Sampling
 
 T = TypeVar("T")
@@ -38,6 +38,8 @@ class Question(NamedTuple):
     temperature: float
     seed: int
     longest: int
+    grammar: str = ""
+    """The answer is held to this grammar (`forms`); not for answers that are learned from."""
 
 
 class Written(NamedTuple):
@@ -72,6 +74,9 @@ class LocalWriter:
         self._stop = tokenizer.eos_token_id
         self._pad = tokenizer.pad_token_id
         self._together = together
+        self._tokenizer = tokenizer
+        self._words: list[str] = []
+        """The text of every token, for answers in a form."""
 
     @torch.no_grad()
     def write(self, questions: Sequence[Question]) -> list[Written]:
@@ -112,6 +117,8 @@ class LocalWriter:
             )
             kept: list[int] = []
             for place, row in enumerate(live):
+                if questions[row].grammar:
+                    tokens[place] = self._formed(output.logits[place, -1], questions[row], written[row], draws[row])
                 written[row].ids.append(tokens[place])
                 written[row].logprobs.append(logprobs[place])
                 if tokens[place] != self._stop and len(written[row].ids) < questions[row].longest:
@@ -127,6 +134,18 @@ class LocalWriter:
             mask = torch.cat([mask, mask.new_ones(len(live), 1)], dim=1)
             positions = positions[:, -1:] + 1
         return written
+
+    def _formed(self, scores: torch.Tensor, question: Question, so_far: Written, chance: random.Random) -> int:
+        self._words = self._words or forms.words_of(self._tokenizer)
+        return forms.next_token(
+            scores.float().cpu().numpy(),
+            temperature=question.temperature,
+            chance=chance,
+            form=forms.Form(question.grammar),
+            text="".join(self._words[token] for token in so_far.ids),
+            words=self._words,
+            stop=self._stop,
+        )
 
 
 def _drawn(
@@ -158,8 +177,10 @@ class _Ticket:
 class Tables:
     """A back end for games in step; register it with `agents.backends.seat`."""
 
-    def __init__(self, writer: Writer, tokenizer: Any, sampling: Sampling, *, name: str = BACKEND) -> None:
-        self.config = BackendConfig(name=name, url="local://", model=name)
+    def __init__(
+        self, writer: Writer, tokenizer: Any, sampling: Sampling, *, name: str = BACKEND, grammar: bool = False
+    ) -> None:
+        self.config = BackendConfig(name=name, url="local://", model=name, grammar=grammar)
         self._writer = writer
         self._tokenizer = tokenizer
         self._sampling = sampling
@@ -178,7 +199,9 @@ class Tables:
         place = self._own.place
         seed = derive_seed("answer", request.seed or 0, self._salts[place]) if self._salts else request.seed or 0
         longest = min(request.max_tokens, self._sampling.longest)
-        question = Question(prompt, request.temperature, seed % 2**63, longest)
+        question = Question(
+            prompt, request.temperature, seed % 2**63, longest, request.grammar if self.config.grammar else ""
+        )
         ticket = _Ticket(place, question, bool(request.tools))
         with self._changed:
             self._waiting.append(ticket)

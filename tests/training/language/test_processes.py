@@ -79,8 +79,10 @@ def test_an_update_of_two_processes_is_that_of_one_with_twice_the_games(
     run = tiny.config(folder / "base", name="alone")
     run = msgspec.structs.replace(run, sft=msgspec.structs.replace(run.sft, batch=2))
     (tmp_path / "runs" / "alone").mkdir(parents=True)
-    imitation.train(run, tmp_path / "runs" / "alone")
+    figures = imitation.train(run, tmp_path / "runs" / "alone")
+    assert figures["games_imitated"] == 2, "every update is on both"
     alone, together = weights(tmp_path, "alone", "sft"), weights(folder, "four_part", "sft")
     assert alone.keys() == together.keys()
-    for name, weight in alone.items():
-        assert torch.allclose(weight.float(), together[name].float(), atol=2e-3), name
+    gap = torch.cat([(alone[name].float() - together[name].float()).abs().flatten() for name in alone])
+    moved = torch.cat([weight.float().abs().flatten() for name, weight in alone.items() if "lora_B" in name])
+    assert gap.mean() < 0.01 * moved.mean()

@@ -19,7 +19,7 @@ def config(base: Path | str = "", **changes: Any) -> LanguageRun:
         base=str(base),
         precision="fp32",
         market=MARKET,
-        sft=Sft(rows=8, steps=2, accumulate=1, longest=4_096, learning_rate=1e-3, warmup_steps=0),
+        sft=Sft(rows=4, steps=2, accumulate=1, longest=4_096, learning_rate=1e-3, warmup_steps=0),
         grpo=Grpo(rollouts=2, games=1, group=2, turns=2, learning_rate=1e-3, entropy_bonus=0.05),
         sampling=Sampling(longest=6, together=4, temperature=1.0),
         judging=Judging(scenarios=4, rounds=3),
