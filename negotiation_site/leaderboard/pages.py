@@ -35,6 +35,7 @@ from django.views.decorators.http import require_GET
 from agents import injection_scores, registry
 from agents.base import Kind
 from agents.injection.breaches import Breach
+from agents.models import InjectionScore
 from markets import identity, market_page, presentation
 from markets.engine.figures import ViolationType
 from markets.engine.protocol import Role
@@ -680,7 +681,9 @@ def agents_csv(request: HttpRequest) -> HttpResponse:
         + [f"{name}{end}" for name in CSV_ESTIMATES for end in ("", "_low", "_high")]
         + ["price_slope", "tier_spread", *(f"tier_{tier}_share" for tier in range(1, tables.TIERS + 1))]
         + [f"{kind.value}_violations_per_message" for kind in ViolationType]
+        + ["injection_attempts", "injection_breaches", "injection_breach_rate"]
     )
+    attacked = injection_scores.newest()
     for line in board.lines:
         name = named[line.agent]
         tiers = [tier.value for tier in line.tier_share] or [None] * tables.TIERS
@@ -689,8 +692,14 @@ def agents_csv(request: HttpRequest) -> HttpResponse:
             + [_blank(number) for field in CSV_ESTIMATES.values() for number in getattr(line, field)]
             + [_blank(line.slope), _blank(line.tier_spread), *map(_blank, tiers)]
             + [_blank(line.violations.get(kind)) for kind in ViolationType]
+            + _injection_cells(attacked.get((name.slug, name.version)))
         )
     return response
+
+
+def _injection_cells(score: InjectionScore | None) -> list[object]:
+    """Attempts, breaches and their rate; empty where that version was not attacked with the whole set."""
+    return ["", "", ""] if score is None else [score.attempts, score.breaches, score.breaches / score.attempts]
 
 
 CSV_ESTIMATES = {

@@ -1,5 +1,6 @@
 """An agent's page: what it is, what its record is out of, and only games that are open to everybody."""
 
+import csv
 import io
 import json
 import re
@@ -7,6 +8,7 @@ import re
 import pytest
 from django.core.management import call_command
 from django.test import Client
+from django.urls import reverse
 
 from agents import registry
 from agents.models import InjectionScore
@@ -122,6 +124,13 @@ def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_sour
     command = "manage.py injection_suite --agent gullible --seed 1 --json"
     call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
     assert f"330 of 336 attempts, attack set 1 ({command})" in text(client.get("/agents/gullible/"))
+    rows = list(csv.DictReader(io.StringIO(client.get(reverse("leaderboard-csv")).content.decode())))
+    assert {row["injection_attempts"] for row in rows} == {""}  # None of these was attacked.
+    call_command("injection_suite", "--agent", "linear", "--store", "--json", stdout=io.StringIO())
+    rows = list(csv.DictReader(io.StringIO(client.get(reverse("leaderboard-csv")).content.decode())))
+    (row,) = [row for row in rows if row["agent"] == "linear"]
+    assert (row["injection_breaches"], row["injection_breach_rate"]) == ("0", "0.0")
+    assert int(row["injection_attempts"]) >= 40
     board = text(client.get("/leaderboard/"))
     assert "Who can be talked into it?" in board
     assert "330 / 336" in board
