@@ -165,7 +165,7 @@ def checked(action: Action) -> Action:
         )
     if not is_text(action.talk):
         raise ParseFailure(Reason.NOT_TEXT, "The message holds half a character.", buyer=action.buyer)
-    if isinstance(action, Say) and not action.talk.strip():
+    if type(action) is Say and not action.talk.strip():
         raise ParseFailure(Reason.NOTHING_SAID, "A message without an offer must say something.", buyer=action.buyer)
     return action
 
@@ -203,9 +203,23 @@ class PartNames(msgspec.Struct, frozen=True, kw_only=True):
     action: str = "Action"
 
 
+_SELLER = Role.SELLER
+"""Bound once: to look a member up on its class costs as much as a small structure."""
+
 _ACTION = re.compile(r"\[([A-Za-z]+)\]([^\[\n]*)")
 _TARGET = re.compile(r"(?:buyer\s*)?#?\s*([0-9]{1,3})\.?", re.IGNORECASE)
 _PRODUCT = re.compile(r"\s*#\s*([0-9]{1,3})\b\s*(.*)", re.DOTALL)
+
+
+def _usual_form(labels: tuple[str, str, str, str]) -> re.Pattern[str] | None:
+    """One line a part, each part once and in order, as a reply that keeps to the form has it: what `_label` would
+    find in it, in one pass. None where the names could be taken for one another."""
+    if len({label.casefold() for label in labels}) < len(labels) or not all(
+        re.fullmatch("[A-Za-z]+", x) for x in labels
+    ):
+        return None
+    thought, target, talk, action = (rf"{label}: ?([^\s*_][^\n]*)" for label in labels)
+    return re.compile(rf"{thought}\n(?:{target}\n)?{talk}\n{action}\s*")
 
 
 class FourPart:
@@ -226,6 +240,7 @@ class FourPart:
         self._label = re.compile(
             rf"^[ \t>*_#]*({alternatives})[ \t]*(?:\*\*|__)?[ \t]*:[ \t]*(?:\*\*|__)?", re.IGNORECASE | re.MULTILINE
         )
+        self._usual = _usual_form(labels)
 
     def messages(self, turn: Turn, *, persona: str, detail: Detail = DETAILS[0]) -> tuple[ChatMessage, ...]:
         """The table as a system message, the moment as a user message."""
@@ -308,13 +323,11 @@ class FourPart:
             raise ParseFailure(Reason.EMPTY, "The answer was empty.")
         if len(text) > LONGEST_REPLY:
             raise ParseFailure(Reason.TOO_LONG, f"The answer was longer than {LONGEST_REPLY} characters.")
-        parts = self._parts(text)
-        a_thought, a_target, a_talk, an_action = self._keys
-        thought = storable(parts.get(a_thought, "")[:LONGEST_THOUGHT])
+        thought, target, talk, act = self._parts(text)
+        thought = storable(thought[:LONGEST_THOUGHT])
         try:
-            buyer = self._target(parts.get(a_target, ""), observation)
-            action = self._action(parts.get(an_action), observation, buyer=buyer, talk=parts.get(a_talk, ""))
-            action = checked(action)
+            buyer = self._target(target, observation) if table.has_many(observation) else 0
+            action = checked(self._action(act, observation, buyer=buyer, talk=talk))
             return (msgspec.structs.replace(action, thought=thought) if thought else action,)
         except ParseFailure as failure:
             failure.thought = thought
@@ -322,7 +335,7 @@ class FourPart:
 
     def odd(self, reply: ChatReply) -> Reason | None:
         """Several different actions, of which the last counts."""
-        action = self._parts(reply.text).get(self._keys[-1], "")
+        *_others, action = self._parts(reply.text)
         found = {(word.upper(), rest.strip(" \t*_`.")) for word, rest in _ACTION.findall(action)}
         return Reason.SEVERAL_ACTIONS if len(found) > 1 else None
 
@@ -332,27 +345,31 @@ class FourPart:
         told = self.prompt.fill("repair", sentence=failure.sentence, form=self.form(observation))
         return said, ChatMessage("user", told)
 
-    def _parts(self, text: str) -> dict[str, str]:
+    def _parts(self, text: str) -> tuple[str, str, str, str]:
+        """Thought, target, talk and action; empty where there is no such part."""
+        if self._usual is not None and (usual := self._usual.fullmatch(text)):
+            thought, target, talk, action = usual.groups("")
+            return thought.rstrip(), target.rstrip(), talk.rstrip(), action.rstrip()
         pieces = self._label.split(text)
-        return {label.casefold(): body.strip() for label, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+        parts = {label.casefold(): body.strip() for label, body in zip(pieces[1::2], pieces[2::2], strict=True)}
+        a_thought, a_target, a_talk, an_action = [parts.get(key, "") for key in self._keys]
+        return a_thought, a_target, a_talk, an_action
 
     def _target(self, text: str, observation: Observation) -> int:
-        if not table.has_many(observation):
-            return 0
         match = _TARGET.fullmatch(text.strip(" \t*_."))
         if match is None:
             raise ParseFailure(Reason.NO_TARGET, f"Name the buyer in {self.names.target}, such as Buyer 1.")
         return int(match[1])
 
-    def _action(self, text: str | None, observation: Observation, *, buyer: int, talk: str) -> Action:
-        found = _ACTION.findall(text or "")
+    def _action(self, text: str, observation: Observation, *, buyer: int, talk: str) -> Action:
+        found = _ACTION.findall(text)
         if not found:
             raise ParseFailure(Reason.NO_ACTION, f"There is no action in brackets in {self.names.action}.", buyer=buyer)
         word, rest = found[-1]
         word, rest = word.upper(), rest.strip(" \t*_`")
         match word:
             case "BUY" | "SELL":
-                if (word == "SELL") is not (observation.role is Role.SELLER):
+                if (word == "SELL") is not (observation.role is _SELLER):
                     raise ParseFailure(Reason.WRONG_ROLE, f"[{word}] is for the other side.", buyer=buyer)
                 product, cents = self._priced(word, rest, observation, buyer=buyer)
                 return MakeOffer(buyer=buyer, product=product or 0, price_cents=cents, talk=talk)
@@ -376,7 +393,7 @@ class FourPart:
     def _priced(self, word: str, rest: str, observation: Observation, *, buyer: int) -> tuple[int | None, Cents]:
         """The product and the price that stand after `[BUY]`, `[SELL]` or `[DEAL]`."""
         product: int | None = None
-        if numbered := _PRODUCT.fullmatch(rest):
+        if "#" in rest and (numbered := _PRODUCT.fullmatch(rest)):
             product, rest = int(numbered[1]) - 1, numbered[2]
             if not 0 <= product < len(observation.products):
                 raise ParseFailure(Reason.NO_PRODUCT, "There is no product of that number.", buyer=buyer)
