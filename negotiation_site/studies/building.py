@@ -126,6 +126,9 @@ class VersionLine:
     note: str
     sha256: str
     state: str
+    plan_url: str
+    """Where its public plan is, once registered."""
+    can_register: bool
 
 
 @dataclass(frozen=True)
@@ -285,7 +288,12 @@ def _form(
         heading, back = _("Change the study"), (reverse("study", args=[study.slug]), newest.title)
         frozen = newest.frozen_at is not None
         lead = (
-            _("People have entered version %(number)d, so it stays as it is. What you save becomes version %(next)d.")
+            _("Version %(number)d is registered, so it stays as it is. What you save becomes version %(next)d.")
+            % {"number": newest.number, "next": newest.number + 1}
+            if newest.registered_at
+            else _(
+                "People have entered version %(number)d, so it stays as it is. What you save becomes version %(next)d."
+            )
             % {"number": newest.number, "next": newest.number + 1}
             if frozen
             else _("Nobody has entered yet: what you save takes the place of what is there.")
@@ -414,8 +422,11 @@ def _link(request: HttpRequest, link: RecruitmentLink) -> LinkLine:
 
 
 def _version(version: StudyVersion) -> VersionLine:
+    entered = Participation.objects.filter(version=version, mode=Mode.LIVE).exists()
     state = (
-        _("frozen on %(day)s") % {"day": date_format(version.frozen_at, "DATETIME_FORMAT")}
+        _("registered on %(day)s") % {"day": date_format(version.registered_at, "DATETIME_FORMAT")}
+        if version.registered_at
+        else _("frozen on %(day)s") % {"day": date_format(version.frozen_at, "DATETIME_FORMAT")}
         if version.frozen_at
         else _("may still be changed")
     )
@@ -425,6 +436,8 @@ def _version(version: StudyVersion) -> VersionLine:
         note=version.note,
         sha256=version.sha256,
         state=state,
+        plan_url=reverse("study-plan", args=[version.plan_sha256]) if version.registered_at else "",
+        can_register=version.registered_at is None and not entered,
     )
 
 
@@ -544,3 +557,18 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     )
     holding.hold(request.session, participation)
     return redirect("study-page", public_id=participation.public_id)
+
+
+@require_POST
+@for_researchers
+def register(request: HttpRequest, slug: str, number: int) -> HttpResponse:
+    """Register a version before its data are there."""
+    version = StudyVersion.objects.filter(study=study_of(request, slug), number=number).first()
+    if version is None:
+        raise Http404(_("This study has no such version."))
+    try:
+        registered = authoring.register(version, actor=_user(request))
+    except AuthoringError as refused:
+        messages.error(request, str(refused))
+        return redirect("study", slug=slug)
+    return redirect("study-plan", sha256=registered.plan_sha256)

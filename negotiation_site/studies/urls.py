@@ -2,12 +2,14 @@
 
 from django.urls import path
 
-from negotiation_site.studies import building, pages
+from negotiation_site.studies import building, pages, plans
 from negotiation_site.studies.consumers import StudyConsumer
 
 urlpatterns = [
     path("study/join/<slug:token>/", pages.join, name="study-join"),
     path("study/resume/<slug:token>/", pages.resume, name="study-resume"),
+    path("study/plan/<slug:sha256>/", plans.plan, name="study-plan"),
+    path("study/plan/<slug:sha256>/plan.json", plans.plan_json, name="study-plan-json"),
     path("study/<slug:public_id>/", pages.page, name="study-page"),
     path("study/<slug:public_id>/here/", pages.come_back, name="study-here"),
     path("study/<slug:public_id>/consent/", pages.consent, name="study-consent"),
@@ -31,6 +33,7 @@ urlpatterns = [
     path("studies/<slug:slug>/links/", building.make_links, name="study-links"),
     path("studies/<slug:slug>/links.csv", building.links_csv, name="study-links-csv"),
     path("studies/<slug:slug>/links/<int:number>/close/", building.close_link, name="study-link-close"),
+    path("studies/<slug:slug>/versions/<int:number>/register/", building.register, name="study-register"),
     path("studies/<slug:slug>/preview/", building.preview, name="study-preview"),
 ]
 websocket_urlpatterns = [path("ws/study/<slug:public_id>/", StudyConsumer.as_asgi())]
