@@ -29,9 +29,6 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import Alternating, EventDriven, Family, SellerTurns
 
-_SELLER = Role.SELLER
-"""Bound once: to look a member up on its class costs as much as a small structure."""
-
 _SELLER = Role.SELLER  # Looked up once: a prompt is made for every turn of many games.
 
 

@@ -50,11 +50,17 @@ CURRENCIES: dict[str, Currency] = {
 # Printing --------------------------------------------------------------------------------------
 
 
+_HUNDREDTHS = tuple(f".{rest:02d}" for rest in range(100))
+
+
 def format_amount(cents: Cents, currency: str) -> str:
     """`$1,234.50`; always two decimals, a loss with a real minus sign before the symbol."""
+    symbol = CURRENCIES[currency].symbol
+    if 0 <= cents < 100_000:
+        return f"{symbol}{cents // 100}{_HUNDREDTHS[cents % 100]}"
     sign = "\N{MINUS SIGN}" if cents < 0 else ""
     whole, rest = divmod(abs(cents), 100)
-    return f"{sign}{CURRENCIES[currency].symbol}{whole:,}.{rest:02d}"
+    return f"{sign}{symbol}{whole:,}{_HUNDREDTHS[rest]}"
 
 
 def format_plain(cents: Cents) -> str:
@@ -120,7 +126,8 @@ def parse_amount(text: str, *, currency: str) -> Cents:
         match = _PLAIN_NUMBER.fullmatch(body)
         if match is None:
             raise _unreadable(body)
-    cents = _to_cents(match["whole"], match["rest"])
+    whole, rest = match.groups()
+    cents = _to_cents(whole, rest)
     if cents == 0:
         raise AmountError(AmountCode.ZERO, "A price must be at least 0.01.")
     if cents > MAX_PRICE_CENTS:
@@ -130,7 +137,7 @@ def parse_amount(text: str, *, currency: str) -> Cents:
 
 
 def _to_cents(whole: str, rest: str | None) -> Cents:
-    units = int(whole.replace(",", "") or "0") * 100
+    units = int(whole if whole.isdigit() else whole.replace(",", "") or "0") * 100
     return units + int(rest.ljust(2, "0")) if rest else units
 
 

@@ -339,6 +339,23 @@ def test_no_reply_in_text_breaks_anything_and_a_move_stands_in_it_as_written(rep
             assert "[talk]" in folded
 
 
+LINES = st.lists(PIECES | ANY_TEXT, max_size=4).map("".join)
+LABELS = st.sampled_from(
+    ["Thought:", "Thought: ", "Target: ", "Talk: ", "talk :", "Talk: **", "Action: ", "Action:", "\r"]
+)
+
+
+IN_ORDER = st.tuples(LINES, LINES, LINES).map("Thought: {0[0]}\nTalk: {0[1]}\nAction: {0[2]}".format)
+IN_ANY_ORDER = st.lists(st.tuples(LABELS, LINES), max_size=6).map(lambda told: "\n".join(map("".join, told)))
+
+
+@given(reply=IN_ORDER | IN_ANY_ORDER)
+def test_a_reply_that_keeps_to_the_form_is_read_at_once_as_it_would_be_read_with_care(reply: str):
+    at_once, with_care = FourPart(), FourPart()
+    with_care._usual = None
+    assert at_once._parts(reply) == with_care._parts(reply)
+
+
 @given(reply=ANY_TEXT.filter(lambda reply: not set("[]") & set(reply)), observation=TABLES)
 def test_nothing_without_brackets_is_ever_a_move(reply: str, observation: Observation):
     with pytest.raises(ParseFailure):
