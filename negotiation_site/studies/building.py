@@ -25,9 +25,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agents import registry
+from agents.base import Kind
 from markets.engine.protocol import Role
+from markets.presentation import Choice
+from markets.result import percent
 from markets.views import origin_of
-from negotiation_site.studies import assignment, authoring, building_form, checks, conduct, holding
+from negotiation_site.studies import assignment, authoring, building_form, checks, conduct, holding, power
 from negotiation_site.studies.authoring import AuthoringError, DesignRefused
 from negotiation_site.studies.building_form import Part, Typed
 from negotiation_site.studies.checks import Problem
@@ -572,3 +576,78 @@ def register(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         messages.error(request, str(refused))
         return redirect("study", slug=slug)
     return redirect("study-plan", sha256=registered.plan_sha256)
+
+
+# --- What it can be expected to tell ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PowerPage:
+    """Context `page` of `studies/power.html`."""
+
+    title: str
+    slug: str
+    participants: str
+    """As typed: in each condition."""
+    agents: tuple[Choice, ...]
+    error: str
+    rows: tuple[tuple[str, str, str, str, str], ...]
+    """Condition, mean share, spread between people, deals, expected interval."""
+    contrasts: tuple[tuple[str, str, str], ...]
+    """Conditions, simulated difference, smallest difference that would be found."""
+
+
+@require_GET
+@for_researchers
+def expected(request: HttpRequest, slug: str) -> HttpResponse:
+    """The study played by agents: how wide its intervals would be for a number of participants."""
+    study = study_of(request, slug)
+    version = conduct.newest_version(study)
+    design = version.parsed
+    typed = request.GET.get("n", "").strip() or str(max(10, design.participants // len(design.conditions)) or 40)
+    stand_in = request.GET.get("agent", "linear")
+    rows: tuple[tuple[str, str, str, str, str], ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+    error = ""
+    try:
+        if not typed.isdecimal() or len(typed) > 5 or not 2 <= int(typed) <= 10_000:
+            raise power.PowerError(
+                _("Write how many participants each condition has: a whole number from 2 to 10,000.")
+            )
+        n, found = int(typed), power.expect(design, stand_in=stand_in)
+    except power.PowerError as refused:
+        error = str(refused)
+    else:
+        rows = tuple(
+            (
+                each.condition,
+                percent(each.mean_share),
+                percent(each.sd_share),
+                percent(each.deal_rate),
+                _("%(mean)s ± %(half)s")
+                % {"mean": percent(each.mean_share), "half": percent(power.half_width(each, n=n))},
+            )
+            for each in found
+        )
+        pairs = tuple(
+            (
+                _("%(one)s and %(other)s") % {"one": each.one, "other": each.other},
+                percent(abs(each.difference)),
+                percent(each.smallest),
+            )
+            for each in power.contrasts(found, n=n)
+        )
+    page = PowerPage(
+        title=version.title,
+        slug=slug,
+        participants=typed,
+        agents=tuple(
+            Choice(value=spec.slug, label=spec.title, selected=spec.slug == stand_in)
+            for spec in registry.all_specs()
+            if spec.kind is not Kind.REFERENCE and not spec.asks_models
+        ),
+        error=error,
+        rows=rows,
+        contrasts=pairs,
+    )
+    return render(request, "studies/power.html", {"page": page}, status=400 if error else 200)

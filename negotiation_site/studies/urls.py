@@ -34,6 +34,7 @@ urlpatterns = [
     path("studies/<slug:slug>/links.csv", building.links_csv, name="study-links-csv"),
     path("studies/<slug:slug>/links/<int:number>/close/", building.close_link, name="study-link-close"),
     path("studies/<slug:slug>/versions/<int:number>/register/", building.register, name="study-register"),
+    path("studies/<slug:slug>/expected/", building.expected, name="study-expected"),
     path("studies/<slug:slug>/preview/", building.preview, name="study-preview"),
 ]
 websocket_urlpatterns = [path("ws/study/<slug:public_id>/", StudyConsumer.as_asgi())]
