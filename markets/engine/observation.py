@@ -177,7 +177,11 @@ def observe(state: State, party: Party, *, now_ms: int = 0) -> Observation:
     else:
         seen = _conversations(state)
         first = seen[0]
-        to_move = any(thread.my_move for thread in seen)
+        to_move = False
+        for view in seen:
+            if view.my_move:
+                to_move = True
+                break
     turns_left: int | None
     if type(mechanism) is Alternating:
         turns_left = mechanism.rounds - first.my_messages
@@ -263,13 +267,13 @@ def _price_range(state: State, role: Role, product: int) -> PriceRange | None:
 def seen_events(scenario: Scenario, log: Iterable[LogEntry], party: Party) -> tuple[SeenEvent, ...]:
     """The past as `party` may know it, numbered for this party alone."""
     role, own = role_of(party), buyer_of(party)
-    free = isinstance(scenario.mechanism, EventDriven)
+    free = type(scenario.mechanism) is EventDriven
     seen: list[SeenEvent] = []
     for entry in log:
         event = _seen_event(entry.event, scenario.family, role, own, free=free)
         if event is None:
             continue
-        thread = getattr(event, "buyer", 0) if role is Role.SELLER else 0
+        thread = getattr(event, "buyer", 0) if role is _SELLER else 0
         seen.append(SeenEvent(seq=len(seen) + 1, n=entry.n, at_ms=entry.at_ms, thread=thread, event=event))
     return tuple(seen)
 
@@ -279,7 +283,10 @@ def _seen_event(event: Event, family: Family, role: Role, own: int, *, free: boo
 
     Where both sides are `free` to act, another party's refused move passes no turn.
     """
-    is_seller = role is Role.SELLER
+    is_seller = role is _SELLER
+    if type(event) is OfferMade or type(event) is OfferRejected or type(event) is MessageSent:
+        # Most of a log, and each class that is asked in vain costs.
+        return _of_one_thread(event, event.buyer, role, own)
     match event:
         case NegotiationEnded():
             reason = _seen_reason(event.reason, family, role)
@@ -312,9 +319,14 @@ def _seen_event(event: Event, family: Family, role: Role, own: int, *, free: boo
             | PartyLeft()
             | DeadlinePassed()
         ):
-            if is_seller:
-                return event
-            return _anonymous(event) if event.buyer == own else None
+            return _of_one_thread(event, event.buyer, role, own)
+
+
+def _of_one_thread(event: _E, buyer: int, role: Role, own: int) -> _E | None:
+    """An event that the seller and the one buyer know."""
+    if role is _SELLER:
+        return event
+    return _anonymous(event) if buyer == own else None
 
 
 def _anonymous(event: _E) -> _E:

@@ -186,12 +186,20 @@ def parties_to_move(state: State) -> tuple[Party, ...]:
         return _ONLY_BUYER if threads[0].to_move is _BUYER else _ONLY_SELLER
     if type(mechanism) is EventDriven:
         return tuple([_party(role) for role in (_BUYER, _SELLER) if may_write(state, role, threads[0])])
-    due = [buyer_party(t.buyer) for t in threads if t.to_move is _BUYER and t.status is _OPEN]
+    due = _answers_due(threads)
     for thread in threads:
         if may_write(state, _SELLER, thread):
             due.append(SELLER)
             break
     return tuple(due)
+
+
+def _answers_due(threads: tuple[Thread, ...]) -> list[Party]:
+    due = []
+    for thread in threads:
+        if thread.to_move is _BUYER and thread.status is _OPEN:
+            due.append(buyer_party(thread.buyer))
+    return due
 
 
 def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
@@ -200,12 +208,15 @@ def parties_due(state: State, now_ms: int = 0) -> tuple[Party, ...]:
     Event-driven, whoever is awake or has waited long enough at `now_ms`; nobody where both wait.
     """
     mechanism = state.scenario.mechanism
-    if isinstance(mechanism, EventDriven):
+    if type(mechanism) is EventDriven:
         if state.end_reason is not None:
             return ()
         return tuple([_party(role) for role in event_driven.to_act(mechanism, state.threads[0], now_ms)])
-    moving = parties_to_move(state)
-    return tuple(party for party in moving if party != SELLER) or moving
+    if type(mechanism) is SellerTurns and state.end_reason is None:
+        answers = _answers_due(state.threads)
+        if answers:
+            return tuple(answers)
+    return parties_to_move(state)
 
 
 def next_alarm_ms(state: State, party: Party) -> int | None:
@@ -244,13 +255,13 @@ def position(state: State, party: Party) -> int:
     that several buyers can answer at once without cancelling one another. Event-driven it is the
     thread's and what the party did unseen.
     """
-    if isinstance(state.scenario.mechanism, EventDriven):
+    if type(state.scenario.mechanism) is EventDriven:
         thread = state.threads[0]
         return thread.position + thread.desk(role_of(party)).unseen
     own = buyer_of(party)
     if own:
-        return state.thread(own).position
-    return sum(thread.position for thread in state.threads) + state.turns_used
+        return state.threads[own - 1].position
+    return sum([thread.position for thread in state.threads]) + state.turns_used
 
 
 def thread_of(state: State, party: Party, action: Action) -> int:
@@ -273,7 +284,9 @@ def thread_of(state: State, party: Party, action: Action) -> int:
 
 def number(events: Sequence[Event], *, after: int, at_ms: int) -> tuple[LogEntry, ...]:
     """Log entries for `events` that follow event number `after`."""
-    return tuple(LogEntry(after + k, at_ms, event) for k, event in enumerate(events, start=1))
+    if len(events) == 1:
+        return (LogEntry(after + 1, at_ms, events[0]),)
+    return tuple([LogEntry(after + k, at_ms, event) for k, event in enumerate(events, start=1)])
 
 
 def _code_after_the_end(state: State, buyer: int, action: Action) -> RefusalCode:
