@@ -120,7 +120,7 @@ def _all() -> list[Found]:
 
 
 @require_GET
-@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
+@csp_update({"style-src": ["'unsafe-inline'"]})
 def compare(request: HttpRequest) -> HttpResponse:
     """Two or three runs: settings that differ, results, and the same curves in one plot."""
     known = {each.name: each for each in _all()}
@@ -210,7 +210,7 @@ COLUMNS = (("allocation_quality", "share"), ("share", "interval"), ("deal_rate",
 
 
 @require_GET
-@csp_update({"style-src": ["'unsafe-inline'"]})  # type: ignore[arg-type]  # Plotly writes style attributes.
+@csp_update({"style-src": ["'unsafe-inline'"]})
 def quality(request: HttpRequest) -> HttpResponse:
     """Allocation quality and surplus of every measured checkpoint, and one run's on held-out axes."""
     known = _all()

@@ -33,7 +33,7 @@ from markets.setup import SetupError, check_slug
 from negotiation_site.leaderboard.words import count
 from negotiation_site.stack import full_stack_missing
 from negotiation_site.training_pages import STAGES, duration, may_train
-from training import datasets, expectations, guards, presets, runs, services
+from training import datasets, expectations, guards, market_games, presets, runs, services
 from training.config import ConfigError
 from training.datasets import Chosen, DataError, Kind
 from training.models import Run
@@ -42,8 +42,13 @@ from training.services import RunError, Wish
 REFUSED = (RunError, ConfigError, DataError, SetupError, UnknownAgent)
 """Errors whose text is a sentence for whoever launches."""
 REWARDS = {
+    "": _lazy("the usual one for the market and the side"),
     "seller_profit": _lazy("profit, on the scale of the list price"),
     "rlvr_seller_multi": _lazy("share of what the best buyer could have paid (arXiv 2607.05863, inferred)"),
+    "rlvr_seller_catalogue": _lazy("share of the best matching (arXiv 2609.33289, inferred)"),
+    "rlvr_buyer": _lazy("the buyer's share, breaches cost everything (arXiv 2604.09855)"),
+    "bilateral_share": _lazy("share of the joint surplus (after arXiv 2604.16472, inferred)"),
+    "bilateral_share_batna": _lazy("the same, and walking away pays where it is right"),
 }
 KNOBS: tuple[tuple[str, Any, Any], ...] = (
     ("sft.demonstrations", _lazy("Demonstrations"), _lazy("Games that the preset's own demonstrators play.")),
@@ -64,6 +69,11 @@ KINDS = {
     Kind.BEST: _lazy("The best games of each scenario"),
 }
 MOST_PREVIEWED = 2_000
+OPPOSITE = (
+    *((Role.BUYER, family) for family in Family),
+    (Role.SELLER, Family.BILATERAL),
+)
+"""Seats that a learner may face."""
 
 
 class FormError(ValueError):
@@ -115,6 +125,7 @@ class FormPage:
     own_demonstrators: bool
     consents: tuple[Choice, ...]
     rewards: tuple[Choice, ...]
+    roles: tuple[Choice, ...]
     devices: tuple[Choice, ...]
     opponents: tuple[OpponentLine, ...]
     knobs: tuple[Knob, ...]
@@ -202,6 +213,7 @@ def _wish(typed: Mapping[str, str], ticked: Sequence[str]) -> Wish:
         base=typed.get("base_folder", "").strip() or typed.get("base", ""),
         source=_source(typed),
         device=typed.get("device", "") or "auto",
+        role=Role.BUYER if typed.get("role") == Role.BUYER.value else Role.SELLER,
     )
 
 
@@ -296,6 +308,7 @@ def _start(request: HttpRequest) -> dict[str, str]:
     return found | {
         "preset": like.preset,
         "market": like.market.slug,
+        "role": config.game.role.value,
         "reward": config.game.reward,
         "seed": str(config.seed),
         "device": config.device,
@@ -330,8 +343,12 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
             for value, label in (("public", _("given as open data")), ("research", _("also for research here")))
         ),
         rewards=tuple(
-            _choice(name, f"{name}: {label}", name == typed.get("reward", "seller_profit"))
+            _choice(name, f"{name}: {label}" if name else str(label).capitalize(), name == typed.get("reward", ""))
             for name, label in REWARDS.items()
+        ),
+        roles=tuple(
+            _choice(role.value, label, typed.get("role", Role.SELLER.value) == role.value)
+            for role, label in ((Role.SELLER, _("the seller")), (Role.BUYER, _("the buyer, one to one")))
         ),
         devices=_devices(typed.get("device", "")),
         opponents=_lines(typed, ticked),
@@ -345,9 +362,7 @@ def _markets(chosen: str) -> tuple[Choice, ...]:
     """Markets that can be learned in, the chosen one first ticked."""
     found = []
     for market in selectors.current_markets().order_by("name"):
-        try:
-            services.game_of(market)
-        except (RunError, *REFUSED):
+        if not market_games.can_be_learned(market):
             continue
         found.append(_choice(market.slug, market.name, market.slug == chosen))
     return tuple(found)
@@ -394,7 +409,9 @@ def _lines(typed: Mapping[str, str], ticked: Sequence[str]) -> tuple[OpponentLin
     """Every agent that may sit opposite; none ticked stands for the market's own."""
     lines = []
     for spec in registry.all_specs():
-        if spec.kind is AgentKind.REFERENCE or not spec.can_play(role=Role.BUYER, family=Family.MULTI_BUYER):
+        if spec.kind is AgentKind.REFERENCE or not any(
+            spec.can_play(role=role, family=family) for role, family in OPPOSITE
+        ):
             continue
         if spec.slug in registry.HELD_OUT_BUYERS:
             continue

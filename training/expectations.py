@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from agents.learned.dialogue import vocabulary
+from agents.learned import grammars
 from training import dialogues, imitation, runs, services
 from training.config import Evaluation, Exploits, Game, Grpo, RunConfig, Sft
 from training.datasets import Chosen
@@ -75,6 +75,7 @@ def expect(config: RunConfig, source: Chosen | None) -> Expected:
                 episodes=min(PROBED, config.sft.demonstrations),
                 seed=config.seed,
                 habits=config.sft.habits,
+                teachers=config.sft.teachers,
             )
         )
         found = [each.messages for each in played]
@@ -120,7 +121,7 @@ def weights(config: RunConfig) -> int:
         return stored_weights(Path(config.base))
     model = config.model
     layer = 4 * model.hidden**2 + 3 * model.hidden * model.feed_forward + 2 * model.hidden
-    return 2 * len(vocabulary()) * model.hidden + model.layers * layer + model.hidden
+    return 2 * len(grammars.by_name(config.game.dialogue).words) * model.hidden + model.layers * layer + model.hidden
 
 
 def stored_weights(folder: Path) -> int:

@@ -28,12 +28,11 @@ from agents.backends.config import variables
 from agents.base import AgentSpec, Kind
 from agents.entered import is_entered
 from agents.learned import published
-from markets.engine import priors, rewards
+from markets.engine import rewards
 from markets.engine.protocol import Role
-from markets.engine.scenarios import Family, SellerTurns, decode_recipe
 from markets.models import Market
-from training import datasets, dialogues, guards, imitation, publishing, runs
-from training.config import ConfigError, Game, RunConfig, load
+from training import datasets, dialogues, guards, imitation, market_games, publishing, runs
+from training.config import ConfigError, RunConfig, load
 from training.models import DeviceLock, Run, RunStatus
 from training.presets import preset
 
@@ -72,6 +71,8 @@ class Wish:
     source: datasets.Chosen | None = None
     """What is imitated; None: the preset's own demonstrators."""
     device: str = "auto"
+    role: Role = Role.SELLER
+    """The learner's side."""
 
 
 def create_run(*, name: str, preset_name: str, market: Market, overrides: tuple[str, ...] = (), **more: Any) -> Run:
@@ -105,7 +106,7 @@ def planned(wish: Wish) -> RunConfig:
         raise RunError(f"There is already a run {name!r}; choose another name.")
     if name in {spec.slug for spec in registry.all_specs()}:
         raise RunError(f"There is already an agent {name!r}; choose another name for the run.")
-    game = game_of(wish.market)
+    game = market_games.game_of(wish.market, role=wish.role)
     changes: dict[str, Any] = {"weights": wish.weights, "model_calls": wish.model_calls}
     if wish.opponents:
         changes["opponents"] = wish.opponents
@@ -125,9 +126,12 @@ def planned(wish: Wish) -> RunConfig:
 def _check(config: RunConfig, wish: Wish) -> None:
     """What the configuration alone cannot know. Raises `RunError`."""
     seats = [registry.get(slug) for slug in config.game.opponents]
+    opposite = Role.BUYER if config.game.role is Role.SELLER else Role.SELLER
     for spec in seats:
-        if not spec.can_play(role=Role.BUYER, family=Family.MULTI_BUYER):
-            raise RunError(f"{spec.slug!r} cannot sit opposite: it does not buy in games with several buyers.")
+        if not spec.can_play(role=opposite, family=config.game.family):
+            raise RunError(
+                f"{spec.slug!r} cannot sit opposite: it plays no {opposite.value} in {config.game.family.value} games."
+            )
         if is_entered(spec.slug):
             raise RunError(f"{spec.slug!r} was entered on this site; opponents in training are built in or configured.")
     if config.game.model_calls <= 0 and (asking := [spec.slug for spec in seats if asks_models(spec)]):
@@ -135,7 +139,7 @@ def _check(config: RunConfig, wish: Wish) -> None:
             f"{asking[0]!r} asks a language model: say how many answers it may ask for in all (game.model_calls)."
         )
     try:
-        rewards.by_name(config.game.reward, role=Role.SELLER)
+        rewards.by_name(config.game.reward, role=config.game.role)
     except rewards.UnknownReward as error:
         raise RunError(str(error)) from error
     if config.base and (problem := guards.base_problem(Path(config.base))):
@@ -143,6 +147,11 @@ def _check(config: RunConfig, wish: Wish) -> None:
     if problem := guards.missing_device(config.device):
         raise RunError(problem)
     if wish.source is not None:
+        if config.game.dialogue != "ladder":
+            raise RunError(
+                "Recorded games are imitated in markets of values in money alone; over a catalogue a run plays its own "
+                "demonstrators."
+            )
         imitation.check(wish.source)
 
 
@@ -174,29 +183,6 @@ def device_of(config: RunConfig) -> str:
     if config.device != "auto":
         return "cuda:0" if config.device == "cuda" else config.device
     return DEVICE if guards.missing_device("cuda:0") else "cuda:0"
-
-
-def game_of(market: Market) -> Game:
-    """The games that a market draws, as training knows them. Raises `RunError` where it cannot learn them."""
-    recipe = decode_recipe(market.recipe)
-    if recipe.family is not Family.MULTI_BUYER or not isinstance(recipe.mechanism, SellerTurns):
-        raise RunError(
-            f"The tiny preset learns to sell one product to several buyers; {market.slug!r} is a "
-            f"{recipe.family.value} market."
-        )
-    if not recipe.unit_is_money:
-        raise RunError(
-            f"The tiny preset learns in markets whose values are in money; {market.slug!r} has shares "
-            "of a list price. Make one with create_market --unit money."
-        )
-    if not isinstance(recipe.cost_spec, priors.ConstantSpec):
-        raise RunError(f"The tiny preset needs a constant cost, not {priors.format_spec(recipe.cost_spec)!r}.")
-    return Game(
-        sizes=((recipe.buyers, recipe.mechanism.turns),),
-        costs=(recipe.cost_spec.value,),
-        values=priors.format_spec(recipe.value_spec),
-        opponents=tuple(dict.fromkeys(market.buyer_agents.split(","))),
-    )
 
 
 def claim(*, run: Run, owner: str) -> bool:

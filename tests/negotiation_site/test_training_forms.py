@@ -1,5 +1,6 @@
 """The form launches what was chosen, says beforehand what that takes, and refuses the rest with a sentence."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from markets import setup
+from markets.importers import csv_catalogue
 from markets.setup import MarketSpec
 from negotiation_site import training_forms
 from training import expectations, runs, services
+from training.environment import draw_table
 from training.models import Run, RunStatus
 
 pytestmark = pytest.mark.django_db
@@ -184,3 +187,40 @@ def test_a_server_installed_for_playing_says_so(client: Client, monkeypatch) -> 
     answer = client.post("/runs/new/", typed())
     assert answer.status_code == 400
     assert "Run make install" in answer.content.decode()
+
+
+def test_a_run_learns_either_side_of_a_market_over_a_catalogue(client: Client, folder, settings) -> None:
+    settings.VAR = folder
+    setup.import_catalogue(
+        name="things", rows=csv_catalogue.read(Path("negotiation_site/starter/catalogue.csv")), source="starter"
+    )
+    for slug, family, more in (
+        ("haggle", "bilateral", {}),
+        ("bands", "multi_buyer", {"values": "bands", "buyers": 3, "turns": 8}),
+        ("match", "catalogue", {"values": "bands", "buyers": 3, "products": 3, "turns": 12}),
+    ):
+        setup.create_market(MarketSpec(slug=slug, family=family, catalogue="things", **more))
+    form = client.get("/runs/new/").content.decode()
+    assert all(f'<option value="{slug}"' in form for slug in ("haggle", "bands", "match"))
+    assert not (folder / "catalogues").exists()  # Looking copies nothing.
+    for name, market, role, reward in (
+        ("buys", "haggle", "buyer", "rlvr_buyer"),
+        ("sells", "haggle", "seller", "bilateral_share"),
+        ("explores", "bands", "seller", "rlvr_seller_multi"),
+        ("matches", "match", "seller", "rlvr_seller_catalogue"),
+    ):
+        answer = client.post("/runs/new/", typed(name=name, market=market, role=role, reward="", opponents="linear"))
+        assert answer.status_code == 302, answer.content.decode()
+        game = services.config_of(Run.objects.get(name=name)).game
+        assert (game.role.value, game.reward, game.dialogue) == (role, reward, "ledger")
+        table = draw_table(game, 3)
+        assert (
+            table.scenario.family.value == {"haggle": "bilateral", "bands": "multi_buyer", "match": "catalogue"}[market]
+        )
+        assert table.scenario.products[0].list_price_cents > 0
+    refused = client.post("/runs/new/", typed(name="x", market="bands", role="buyer", reward="")).content.decode()
+    assert "one to one only" in refused
+    refused = client.post("/runs/new/", typed(name="x", market="bands", source="best:four", reward="")).content.decode()
+    assert "in money alone" in refused
+    shown = client.post("/runs/preview/", typed(market="match", reward="", opponents="linear")).content.decode()
+    assert "ask 2nd p" in shown

@@ -274,7 +274,7 @@ def test_two_devices_hold_two_runs(run: Run, market, monkeypatch) -> None:
         ({"name": "new"}, "address of a page"),
         ({"opponents": ("nobody",)}, "no agent"),
         ({"opponents": ("impatient",)}, "impatient"),
-        ({"opponents": ("one-pass",)}, "does not buy"),
+        ({"opponents": ("one-pass",)}, "plays no buyer"),
         ({"opponents": ("narrator",)}, "model_calls"),
         ({"opponents": ("linear", "threshold"), "weights": (1.0,)}, "one for each"),
         ({"reward": "rlvr_buyer"}, "no reward"),
