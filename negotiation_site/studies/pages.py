@@ -808,8 +808,12 @@ def beat(request: HttpRequest, participation: Participation) -> HttpResponse:
         if noticed not in conduct.LOGGED or not isinstance(detail, str):
             return JsonResponse({"error": _("That is nothing this page logs.")}, status=400)
         conduct.log_page(participation, kind=noticed, detail=detail)
-    if participation.state == State.WAITING and not conduct.look_for_partner(participation):
-        conduct.waiting_over(participation)
+    if participation.state == State.WAITING:
+        try:
+            if not conduct.look_for_partner(participation):
+                conduct.waiting_over(participation)
+        except (RoomError, UnknownAgent):
+            log.exception("Participation %s cannot be seated", participation.public_id)
     return JsonResponse({"stamp": stamp(conduct.refresh(participation))})
 
 
