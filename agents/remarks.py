@@ -101,7 +101,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
             r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will)( have to)? (leave|quit|look|find)\b",
             r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
-            r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|\bhave a (good|nice|great) (day|one|evening)\b|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
+            r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|(?<!business with you and )\bhave a (good|nice|great) (day|one|evening)\b(?!.{0,20}(thank|appreciate))|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
         ),
     ),
     (
@@ -190,7 +190,7 @@ _BARTER = _any(
 )
 _ASKS_PRICE = _any(
     r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
-    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
+    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|^\W*how much\W*$|\bhow much would you (like|want)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
     r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b",
 )
 _ROOM = _any(
@@ -223,7 +223,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         _any(
             r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b|\bnegotia\w+",
             r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\b(bring|drop|cut|knock|lower|take) (it |some(thing)? |the |that |your |down )*(down|price|off)\b|\blower (the|your|it)\b|\btake less\b",
-            r"\b(bit|little|too|very|pretty|kind of|kinda|somewhat|quite|so|seems?|sounds?|really) (high|steep|pricey|more|much)\b(?! (condition|quality|nice|good|about|info\w*|details))",
+            r"\b(bit|little|too|very|pretty|kind of|kinda|somewhat|quite|so|seems?|sounds?|really) (high|steep|pricey)\b(?! (condition|quality|nice|good|about|info\w*|details))",
             r"\b(above|over|beyond|outside|exceeds?|out of) (of )?(my|our|the) (budget|price|range|means|limit)\b|\bhigher than\b|\bmore than (we|what)\b",
             r"\bholding me back\b|\b(can'?t|cannot|can not|could(n'?t| not)) (pay|afford|do|spend|go) (that|this|so|quite|it)\b|\bhigh for\b|\bcome down\b|\bhigh priced?\b",
             r"\b(is|that's|thats) a lot\b|\btoo fast\b|\bmore than i\b|\bknock (off|some)\b|\bworth (it|that|less)\b|\btake (something|anything) off\b|\bless than\b",
@@ -241,7 +241,7 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HOLDING,
         _any(
-            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b"
+            r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b|\bstick(ing)? (with|to) (my|the)\b"
             r"|\b(not|never|can'?t|cannot|won'?t|can not) (go|going|do|sell|come|take)( it| them)?( for)? (any )?(that low|low|lower|less|below|under|down|beneath)\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
         ),
     ),
@@ -256,13 +256,13 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.COMPLAINT,
         _any(
             r"\btoo (low|little|cheap|far)\b|\b(bit|little|really|so|pretty|very|kind of|quite|way) low\b|\btak(e|ing) a loss\b|\blose money\b|\bno can do\b|\bgoing for\b|\bfair price\b|\breasonable price\b|\bnot enough\b|\blow[- ]?ball\w*\b|\bworth (more|it|every|a lot)\b|\bneed (more|at least)\b"
-            r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come) (higher|up)\b|\b(bit|little) (higher|more (than|for|money|like|on))\b|\b(need|want|get) more\b|\bmore like\b"
+            r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come) (higher|up)\b|\b(bit|little) more (than|for|money|like|on)\b|\b(need|want|get) more\b|\bmore like\b"
         ),
     ),
     (
         Remark.CONCESSION,
         _any(
-            r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\b(price|deal) for you\b|\bfor you,? \W?\d|\bthrow in\b|\bi could do\b|\blower\b|\bdiscount\b|\bsplit (the|it)\b"
+            r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\b(price|deal) for you\b|\bfor you,? \W?\d|\bthrow in\b|\bi could do\b|\b(go|come|drop|bring|do|take|make)\b.{0,14}\blower\b|\blower (it|the (price|rent)|to)\b|\bdiscount\b|\bsplit (the|it)\b"
             r"|\bhalfway\b|\bcompromise\b|\bmake it\b|\bi want this to work\b|\bhow does that sound\b"
         ),
     ),
@@ -286,7 +286,7 @@ _AGREES_TO_IT = _any(
     r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
 )
 _WOULD_THAT_DO = _any(
-    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\baccept\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\bhow('s| does| do| would) (that|this|it|\W?\d+\w*) (sound|look|work)?|\bwhat do you say\b|\baccept\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
 )
 
 _IN_A_WORD = (
@@ -309,7 +309,7 @@ _BEFORE_PRICES = 4
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hello|hey|hey there|ok|okay|so|and|but|oh|great|well|alright|yes|thanks|cool|good)\W+)*"
     r"(?:is|are|was|were|does|do|did|has|have|can|could|would|will|what|how|why|where|when|which|who|may)\b"
-    r"|\btell me\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
+    r"|\btell me\b|\b(any|have|other|more) questions\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
     r"|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
     re.IGNORECASE,
 )
@@ -324,7 +324,7 @@ _TOPICS = (
     "covers? cushions? deposit description dimensions display doors? drawers? engine equipment fabric "
     "features? finish floors? foam frame garage garden gears grips? handles? handlebars heater heating height history "
     "hood horsepower inches inspection instructions interior keys? kitchen lamp laundry lease leather legs length lens "
-    "lights? lock manual material mattress measurements memory mileage miles model motor neighbou?rhood noise packaging paint "
+    "lights? lock manual material mattress measurements memory model motor neighbou?rhood noise packaging paint "
     "parking parts pedals photos? pictures? pieces plug pool porch quality remote repairs? screen seats? "
     "service shelves smell smoke space speakers? speed storage suspension tags? tank title tools trim "
     "transmission trunk tubes upholstery utilities view views warranty washer wheels? width wifi windows? wires? wood yard"
@@ -332,7 +332,6 @@ _TOPICS = (
 _TOPIC = re.compile(rf"\b({'|'.join(_TOPICS.split())})\b", re.IGNORECASE)
 """Things that people ask about or tell of: each may stand after "the"."""
 _SPOKEN = {
-    "miles": "mileage",
     "smoke": "smoking",
     "door": "doors",
     "key": "keys",
@@ -343,14 +342,15 @@ _SPOKEN = {
 _MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, _any(pattern))
     for name, pattern in (
-        ("age", r"\bhow (old|new)\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b"),
-        ("size", r"\bhow (big|long|tall|wide|large|small)\b|\bsquare f(ee|oo)t\w*\b|\bsq\.? ?ft\b|\bsize\b|\bfit\b"),
-        ("weight", r"\bhow heavy\b|\bweigh\w*\b"),
-        ("colour", r"\bcolou?rs?\b"),
         (
             "location",
-            r"\b(close|near|far) (to|from|by)\b|\bnear(by)?\b|\bwhere is (it|this|that|the)\b|\blocated\b|\blocation\b",
+            r"\b(close|near|far) (to|from|by)\b|\bnear(by)?\b|\bwhere is (it|this|that|the)\b|\blocated\b|\blocation\b|\bmiles? (away|from|to|off)\b|\bwithin \w+ (miles?|blocks?|minutes)\b",
         ),
+        ("age", r"\bhow (old|new)\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b"),
+        ("size", r"\bhow (big|long|tall|wide|large|small)\b|\bsquare f(ee|oo)t\w*\b|\bsq\.? ?ft\b|\bsize\b|\bfit\b"),
+        ("mileage", r"\bmileage\b|\bmiles\b"),
+        ("weight", r"\bhow heavy\b|\bweigh\w*\b"),
+        ("colour", r"\bcolou?rs?\b"),
         ("pets", r"\b(dogs?|cats?|pets?)\b"),
         ("tyres", r"\bt[iy]res?\b"),
         (
@@ -429,7 +429,7 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
         *moving,
         (Remark.ROOM, _ROOM),
         (Remark.OFFER, _WOULD_THAT_DO),
-        *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:5]),
+        *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:6]),
         (Remark.CONDITION, _CONDITION),
         (Remark.CONDITION, _TOPIC),
         *interest,

@@ -1,8 +1,10 @@
 """How the embedded model speaks for a strategy: seconds, and what becomes of its words.
 
     python -m benchmarks.narrator --corpus PATH/craigslist_bargain/dev.json [--replies 100] [--speech free] [--show]
+    python -m benchmarks.narrator --corpus PATH/craigslist_bargain/dev.json --together 3 [--replies 20]
 
-People's own lines of CraigslistBargain are said to a narrator that has decided on a price; what it
+With `--together N` as many narrators as that are asked at the same moment, `--replies` times over, and
+the seconds are those until the last has answered. People's own lines of CraigslistBargain are said to a narrator that has decided on a price; what it
 answers, how long it takes and whether its words were used is printed as JSON, with `--show` each pair
 above it. The model is the one that a running lab serves (PARLEY_VAR), or that `python -m
 agents.inference` serves at `--url`. Times depend on what else the machine does: the load average is
@@ -17,7 +19,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from agents import backends, calls
 from agents.backends.config import read
@@ -103,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", type=Path, required=True)
     parser.add_argument("--replies", type=int, default=100)
     parser.add_argument("--speech", type=Speech, choices=list(Speech), default=Speech.PHRASEBOOK)
+    parser.add_argument("--together", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--url", default="")
     parser.add_argument("--timeout", type=float, default=60)
@@ -117,6 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         environment = json.loads((Path(os.environ.get("PARLEY_VAR", "var")) / "run" / "inference.json").read_text())
     backends.configure(read(environment | {"PARLEY_LLM_EMBEDDED_TIMEOUT": str(options.timeout)}))
     random.seed(options.seed)
+    if options.together > 1:
+        spread = _together(lines(options.corpus), options.together, options.replies, options.speech)
+        print(json.dumps({"together": options.together, "all_s": spread, "load_average": os.getloadavg()[0]}))
+        return 0
     outcomes: Counter[str] = Counter()
     first_s, full_s, foreign = [], [], 0
     for role, words, title, dollars in random.sample(lines(options.corpus), options.replies):
@@ -152,7 +161,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _spread(seconds: list[float]) -> dict[str, float | None]:
+def _together(said: Sequence[tuple[Role, str, str, int]], narrators: int, times: int, speech: Speech) -> dict[str, Any]:
+    """Seconds until as many narrators as that, asked at the same moment, have all answered."""
+    seconds = []
+    with ThreadPoolExecutor(narrators) as pool:
+        for _ in range(times):
+            asked = [heard(*each) for each in random.sample(said, narrators)]
+            began = time.perf_counter()
+            answers = pool.map(
+                lambda turn: Narrator(strategy=Decided(turn[1]), backend="embedded", speech=speech).act(turn[0]), asked
+            )
+            assert len([answer.talk for answer in answers]) == narrators
+            seconds.append(time.perf_counter() - began)
+    return _spread(seconds) | {"longest": round(max(seconds), 2)}
+
+
+def _spread(seconds: list[float]) -> dict[str, Any]:
     ordered = sorted(seconds)
     at = {"p50": 0.5, "p95": 0.95}
     return {name: round(ordered[int(share * (len(ordered) - 1))], 2) if ordered else None for name, share in at.items()}
