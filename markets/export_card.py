@@ -91,6 +91,8 @@ _CONTEXT: dict[str, Any] = {
 }
 _ENCODINGS = {"jsonl": "application/jsonlines", "parquet": "application/x-parquet", "csv": "text/csv"}
 _TYPES = {"string": "sc:Text", "int64": "sc:Integer", "float64": "sc:Float", "bool": "sc:Boolean"}
+_MOMENTS = ("ended_at",)
+_LEFT_OUT = "Columns that hold objects have no type in Croissant 1.0: they are in the files and in fields.json."
 
 
 class Described(NamedTuple):
@@ -98,7 +100,7 @@ class Described(NamedTuple):
 
     name: str
     dtype: str
-    """A type of ours; anything else is JSON within a cell."""
+    """A type of ours; what has another holds objects and is left out."""
     meaning: str
 
 
@@ -132,16 +134,18 @@ def croissant(
                     "@type": "cr:RecordSet",
                     "@id": f"records-{identity}",
                     "name": f"records-{identity}",
+                    "description": _LEFT_OUT,
                     "field": [
                         {
                             "@type": "cr:Field",
                             "@id": f"records-{identity}/{column.name}",
                             "name": column.name,
                             "description": column.meaning,
-                            "dataType": _TYPES.get(column.dtype, "sc:Text"),
+                            "dataType": "sc:DateTime" if column.name in _MOMENTS else _TYPES[column.dtype],
                             "source": {"fileObject": {"@id": path}, "extract": {"column": column.name}},
                         }
                         for column in columns[table]
+                        if column.dtype in _TYPES
                     ],
                 }
             )
