@@ -85,7 +85,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
             r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
             r"\b(how much|what) did (you|it) (pay|cost)\b|\bis (it|this|the price) (negotiable|firm|flexible)\b",
             r"\b(flexible|flexibility|negotiable|firm|movement|room|budge) (on|in|with|about|for|is)\b[^.!]*\?|\b(original|purchase|retail) price\b[^.!]*\?",
-            r"\bhow (low|high|firm)\b|\bwiggle room\b|\bhow much (would|will|can|could|do|are) (you|u) (pay|spend|take|want|willing|accept|let|sell)",
+            r"\bhow (low|high|firm)\b|\bwiggle room\b|\bhow much (would|will|can|could|do|are) (you|u) (pay|spend|take|willing|accept|let|sell)",
         ),
     ),
     (
@@ -190,7 +190,7 @@ _BARTER = _any(
 )
 _ASKS_PRICE = _any(
     r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
-    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|^\W*how much\W*$|\bhow much would you (like|want)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
+    r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|^\W*how much\W*$|\bhow much (would|do|does|did) (you|u|it|they|this) (like|want|cost|charge|ask|need)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
     r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b",
 )
 _ROOM = _any(
@@ -309,7 +309,7 @@ _BEFORE_PRICES = 4
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hello|hey|hey there|ok|okay|so|and|but|oh|great|well|alright|yes|thanks|cool|good)\W+)*"
     r"(?:is|are|was|were|does|do|did|has|have|can|could|would|will|what|how|why|where|when|which|who|may)\b"
-    r"|\btell me\b|\b(any|have|other|more) questions\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
+    r"|\btell me\b|\b(can|could) you (give|tell|send|show)\b|\b(any|have|other|more) questions\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
     r"|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
     re.IGNORECASE,
 )
