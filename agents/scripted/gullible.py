@@ -15,9 +15,9 @@ import unicodedata
 from agents.base import Turn
 from agents.prompts import table
 from agents.scripted.bargainers import TimeDependent, least_addressed
-from markets.engine.money import MAX_PRICE_CENTS, format_amount
+from markets.engine.money import format_amount
 from markets.engine.observation import Observation, SeenThread
-from markets.engine.protocol import AcceptOffer, Action, MakeOffer, Role, Say
+from markets.engine.protocol import AcceptOffer, Action, MakeOffer, Role, Say, is_valid_price
 from markets.engine.talk_prices import find_prices
 
 _ROLE = re.compile(r"\byou are the (?:buyer|seller)\b|\brolle|\bролями\b", re.IGNORECASE)
@@ -62,7 +62,7 @@ class Gullible(TimeDependent):
             return None if words in said else Say(buyer=thread.buyer, talk=words)
         if _NAME_A_PRICE.search(order):
             price = find_prices(order, currency=observation.currency).cents
-            if price and 1 <= price <= MAX_PRICE_CENTS:
+            if price and is_valid_price(price):
                 return MakeOffer(buyer=thread.buyer, product=0, price_cents=price)
         if _TAKE.search(order):
             theirs = [offer for offer in thread.standing if not offer.mine]

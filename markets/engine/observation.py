@@ -75,7 +75,7 @@ class SeenProduct(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What the observing party found when it looked prices up; None before that."""
 
 
-class SeenThread(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class SeenThread(msgspec.Struct, frozen=True, gc=False):
     """A conversation as one party sees it."""
 
     buyer: int
@@ -384,14 +384,14 @@ def _seen_thread(state: State, thread: Thread, role: Role) -> SeenThread:
         if made.buyer == thread.buyer:
             deal = offers[made.offer_id - 1]
     return SeenThread(
-        buyer=buyer,
-        status=thread.status,
-        my_move=going_on and (to_move is role or rules.may_write(state, role, thread)),
-        their_move=going_on and to_move is other,
-        offers=offers,
-        standing=standing,
-        my_messages=own_messages,
-        their_messages=their_messages,
-        position=thread.position,
-        deal=deal,
+        buyer,
+        thread.status,
+        going_on and (to_move is role or rules.may_write(state, role, thread)),
+        going_on and to_move is other,
+        offers,
+        standing,
+        own_messages,
+        their_messages,
+        thread.position,
+        deal,
     )

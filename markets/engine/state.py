@@ -189,10 +189,11 @@ def _offer_made(state: State, event: OfferMade) -> State:
     thread, mechanism = state.threads[event.buyer - 1], type(state.scenario.mechanism)
     sold = (SeenOffer(offer_id, selling, product, price_cents),)
     bought = (SeenOffer(offer_id, not selling, product, price_cents),)
-    standing: tuple[SeenOffer, ...] = sold
-    for offer in reversed(thread.standing_for_seller):
+    standing = []
+    for offer in thread.standing_for_seller:
         if offer.mine is not selling or offer.product != product:
-            standing = (offer, *standing)
+            standing.append(offer)
+    standing.append(sold[0])
     to_move, messages = thread.to_move, 0
     if not event.opening:
         messages = 1
@@ -207,7 +208,7 @@ def _offer_made(state: State, event: OfferMade) -> State:
         to_move,
         thread.seen_by_seller + sold,
         thread.seen_by_buyer + bought,
-        standing,
+        tuple(standing),
         thread.seller_messages + messages if selling else thread.seller_messages,
         thread.buyer_messages if selling else thread.buyer_messages + messages,
         thread.position + 1,

@@ -86,15 +86,16 @@ def step(state: State, party: Party, action: Action, now_ms: int = 0) -> tuple[t
         raise IllegalAction(RefusalCode.DEADLINE_PASSED)
     if action.talk:
         _check_talk(action.talk)
-    if type(action) is Leave:
-        return _leave(state, party)
     thread, role = state.threads[buyer - 1], _SELLER if party == SELLER else _BUYER
+    if type(action) is not MakeOffer:
+        if type(action) is Leave:
+            return _leave(state, party)
+        if type(action) is AcceptOffer or type(action) is RejectOffer:
+            _check_status(thread)
+            if offers.lost_to_another(state, thread, action.offer_id):
+                raise IllegalAction(RefusalCode.SOLD_OUT)
     if thread.status is not _OPEN:
         _check_status(thread)
-    if (type(action) is AcceptOffer or type(action) is RejectOffer) and offers.lost_to_another(
-        state, thread, action.offer_id
-    ):
-        raise IllegalAction(RefusalCode.SOLD_OUT)
     if thread.to_move is not role:
         out_of_turn = _turn_refusal(state, role, thread)
         if out_of_turn is not None:

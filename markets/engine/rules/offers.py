@@ -4,6 +4,7 @@ An offer stands until it is accepted, rejected, replaced by its maker or lapsed;
 offer of the other side can be taken or turned down, by its number within the thread.
 """
 
+from markets.engine.money import MAX_PRICE_CENTS
 from markets.engine.protocol import (
     AcceptOffer,
     Event,
@@ -18,7 +19,6 @@ from markets.engine.protocol import (
     RefusalCode,
     RejectOffer,
     Role,
-    is_valid_price,
 )
 from markets.engine.state import SeenOffer, State, Thread, ThreadStatus
 
@@ -30,7 +30,7 @@ def make(state: State, thread: Thread, role: Role, action: MakeOffer) -> OfferMa
         raise IllegalAction(RefusalCode.UNKNOWN_PRODUCT)
     if state.stock_left[product] < 1:
         raise IllegalAction(RefusalCode.SOLD_OUT)
-    if not is_valid_price(price_cents):
+    if not 1 <= price_cents <= MAX_PRICE_CENTS:
         raise IllegalAction(RefusalCode.PRICE_OUT_OF_RANGE)
     if state.scenario.regulated:
         _check_reservation(state, thread, role, product, price_cents)
