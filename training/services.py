@@ -119,6 +119,10 @@ def planned(wish: Wish) -> RunConfig:
     # A device that is named on the command line (--set device=…) goes before the form's.
     device = config.device if config.device != "auto" else wish.device
     config = msgspec.structs.replace(config, base=str(base) if base else config.base, device=device)
+    if config.game.mechanism != "turns" and not config.sft.teachers:
+        # The preset's own demonstrators only know seller's turns.
+        teachers = datasets.MEDIOCRE[config.game.family, config.game.role]
+        config = msgspec.structs.replace(config, sft=msgspec.structs.replace(config.sft, teachers=teachers))
     _check(config, wish)
     return config
 

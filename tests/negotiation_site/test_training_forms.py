@@ -213,6 +213,7 @@ def test_a_run_learns_either_side_of_a_market_over_a_catalogue(client: Client, f
         assert answer.status_code == 302, answer.content.decode()
         game = services.config_of(Run.objects.get(name=name)).game
         assert (game.role.value, game.reward, game.dialogue) == (role, reward, "ledger")
+        assert bool(services.config_of(Run.objects.get(name=name)).sft.teachers) == (market == "haggle")
         table = draw_table(game, 3)
         assert (
             table.scenario.family.value == {"haggle": "bilateral", "bands": "multi_buyer", "match": "catalogue"}[market]
@@ -222,5 +223,7 @@ def test_a_run_learns_either_side_of_a_market_over_a_catalogue(client: Client, f
     assert "one to one only" in refused
     refused = client.post("/runs/new/", typed(name="x", market="bands", source="best:four", reward="")).content.decode()
     assert "in money alone" in refused
+    haggling = client.post("/runs/preview/", typed(market="haggle", role="buyer", reward="", opponents="linear"))
+    assert "The first rows" in haggling.content.decode()
     shown = client.post("/runs/preview/", typed(market="match", reward="", opponents="linear")).content.decode()
     assert "ask 2nd p" in shown
