@@ -1,0 +1,429 @@
+"""Headless participants: they walk a study over HTTP and sockets as browsers do.
+
+Here: one bot's way from the link to the code, and many that arrive together. Not here: the server they walk on and
+what the record says of them afterwards (`study_bots`). Nothing of the database is read: a bot knows its link, the
+answers to the quiz that it was told, and what pages and frames say.
+
+Contract: every step is the page's own form with the page's own fields; every move carries an id and is sent again
+under it after a lost socket; "a little slower" is obeyed. What goes wrong is a sentence in `Walk.problem`, and the
+other bots go on.
+"""
+
+import asyncio
+import json
+import math
+import random
+import ssl
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import httpx2
+import websockets
+
+from negotiation_site.studies import bot_pages
+from negotiation_site.studies.bot_pages import Form, Page
+from negotiation_site.studies.models import ENDED, State
+
+SLOWER = 429
+MAX_STEPS = 400
+"""Pages that one bot opens at most: a study that never ends is a fault."""
+BEAT_S = 15.0
+QUIET_S = 4.0
+"""At a table where nobody takes turns, a bot speaks after so long a silence."""
+REQUEST_S = 120.0
+"""For one answer of the server, with everybody arriving at once."""
+ASPIRATIONS = (0.30, 0.12, 0.03)
+"""Share of its own value that a bot asks for with each offer; after the last it takes what does not lose, or leaves."""
+RECONNECTS = 8
+WORDS = ("How about this?", "I can come a little closer.", "That is the best I can do.")
+
+
+class Lost(Exception):
+    """A bot that cannot go on; the sentence says why."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who a bot says it is: the parameters of a recruitment platform."""
+
+    name: str
+    study: str
+    session: str
+
+
+@dataclass
+class Walk:
+    """What became of one bot, as its browser saw it."""
+
+    person: Person
+    public_id: str = ""
+    seen: list[str] = field(default_factory=list)
+    """States in the order in which its pages showed them."""
+    rounds: int = 0
+    """Tables it sat at, practice among them."""
+    moves: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    slowed: int = 0
+    """How often it was asked to go slower."""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all bots of a run have in common."""
+
+    base: str
+    """Scheme and host of the server."""
+    links: tuple[str, ...]
+    """Tokens: one for everybody, or one each."""
+    answers: Mapping[str, int]
+    """Right options of the quiz by question."""
+    scope: str = "research"
+    """What to choose where the consent asks."""
+    pace_s: float = 0.0
+    """Longest pause of a bot before a step; 0 makes all arrive in the same moment."""
+    patience_s: float = 900.0
+    """Longest walk."""
+
+
+def walk(plan: Plan, people: list[Person], *, seed: int) -> list[Walk]:
+    """Let them all walk at once."""
+    return asyncio.run(_walk_all(plan, people, seed))
+
+
+async def _walk_all(plan: Plan, people: list[Person], seed: int) -> list[Walk]:
+    doors = asyncio.Barrier(len(people)) if not plan.pace_s else None
+    trust = ssl.create_default_context()
+    walks = [Walk(person) for person in people]
+    tasks = []
+    for number, one in enumerate(walks):
+        link = plan.links[number % len(plan.links)]
+        bot = _Bot(plan=plan, walk=one, link=link, chance=random.Random(f"{seed}/{number}"), doors=doors)
+        tasks.append(_one(bot, trust))
+    await asyncio.gather(*tasks)
+    return walks
+
+
+async def _one(bot: "_Bot", trust: ssl.SSLContext) -> None:
+    walk = bot.walk
+    try:
+        async with (
+            asyncio.timeout(bot.plan.patience_s),
+            httpx2.AsyncClient(
+                base_url=bot.plan.base, follow_redirects=True, timeout=REQUEST_S, verify=trust, trust_env=False
+            ) as http,
+        ):
+            bot.http = http
+            await bot.go()
+    except Lost as lost:
+        walk.problem = str(lost)
+    except TimeoutError:
+        walk.problem = f"was still at {walk.seen[-1] if walk.seen else 'the door'!r} after {bot.plan.patience_s:g} s"
+    except (httpx2.HTTPError, websockets.WebSocketException, OSError) as error:
+        walk.problem = (
+            f"lost the server at {walk.seen[-1] if walk.seen else 'the door'!r}: {type(error).__name__} {error}"
+        )
+    finally:
+        await bot.past_the_door()
+
+
+@dataclass
+class _Bot:
+    plan: Plan
+    walk: Walk
+    link: str
+    chance: random.Random
+    doors: asyncio.Barrier | None
+    http: httpx2.AsyncClient = field(init=False)
+    url: str = ""
+    """Of the page that is open."""
+
+    # --- The way ------------------------------------------------------------------------------------
+
+    async def go(self) -> None:
+        """From the link to the end."""
+        query = urlencode(
+            {
+                "PROLIFIC_PID": self.walk.person.name,
+                "STUDY_ID": self.walk.person.study,
+                "SESSION_ID": self.walk.person.session,
+            }
+        )
+        page = await self._open(f"/study/join/{self.link}/?{query}")
+        await self.past_the_door()
+        for _step in range(MAX_STEPS):
+            state = page.state
+            if state and (not self.walk.seen or self.walk.seen[-1] != state):
+                self.walk.seen.append(state)
+            if state in ENDED:
+                return
+            if self.plan.pace_s:
+                await asyncio.sleep(self.chance.random() * self.plan.pace_s)
+            page = await self._step(page, state)
+        raise Lost(f"opened {MAX_STEPS} pages and is still at {page.state!r}")
+
+    async def past_the_door(self) -> None:
+        """Wait until everybody stands at the door, so that all come in together; whoever cannot come is not waited for."""
+        doors, self.doors = self.doors, None
+        if doors is None or doors.broken:
+            return
+        try:
+            async with asyncio.timeout(60):
+                await doors.wait()
+        except (TimeoutError, asyncio.BrokenBarrierError):
+            await doors.abort()
+
+    async def _step(self, page: Page, state: str) -> Page:
+        if state == "":
+            entered = await self._send(page, page.form(""), {})
+            self.walk.public_id = str(entered.data.get("study-data", {}).get("public_id", ""))
+            if not entered.state:
+                raise Lost(f"was not let in: {entered.text}")
+            return entered
+        if "room-data" in page.data:
+            return await self._play(page)
+        match state:
+            case State.ENTERED:
+                form = page.form("/consent/")
+                scope = {"scope": self.plan.scope} if form is not None and "scope" in form.choices else {}
+                return await self._send(page, form, scope | {"agree": "yes"})
+            case State.CONSENTED:
+                return await self._send(page, page.form("/instructions/"), {})
+            case State.QUIZ:
+                return await self._quiz(page)
+            case State.WAITING:
+                return await self._wait(page)
+            case State.SURVEY:
+                form = page.form("/survey/")
+                return await self._send(page, form, {} if form is None else self._answers(form))
+            case _:
+                return await self._send(page, page.form("/go-on/"), {})
+
+    async def _quiz(self, page: Page) -> Page:
+        form = page.form("/quiz/")
+        if form is None:
+            raise Lost("found no questions at the quiz")
+        unknown = sorted(set(form.choices) - set(self.plan.answers))
+        if unknown:
+            raise Lost(f"was not told the answer to {', '.join(unknown)}")
+        return await self._send(page, form, {name: str(self.plan.answers[name]) for name in form.choices})
+
+    def _answers(self, form: Form) -> dict[str, str]:
+        """Any answer to every question of the survey."""
+        chosen = {name: self.chance.choice(values) for name, values in form.choices.items()}
+        written = {
+            name: str(self.chance.randint(18, 80))
+            if name in form.numbers
+            else f"Written by bot {self.walk.person.name}."
+            for name, required in form.texts.items()
+            if required or self.chance.random() < 0.5
+        }
+        return chosen | written
+
+    async def _wait(self, page: Page) -> Page:
+        """The waiting room: its page tells the server every few seconds that it is open."""
+        data = page.data["study-data"]
+        while True:
+            due = await self._beat(page)
+            if due != data["stamp"]:
+                return await self._open(urlsplit(self.url).path)
+            await asyncio.sleep(data["every_ms"] / 1000)
+
+    # --- HTTP -----------------------------------------------------------------------------------------
+
+    async def _open(self, path: str) -> Page:
+        return self._read(await self._ask("GET", path))
+
+    async def _send(self, page: Page, form: Form | None, chosen: Mapping[str, str]) -> Page:
+        if form is None:
+            raise Lost(f"found no form to go on with at {page.state or 'the door'!r}: {page.text}")
+        fields = form.fixed | dict(chosen)
+        action = urljoin(self.url, form.action)
+        return self._read(await self._ask("POST", action, data=fields))
+
+    async def _beat(self, page: Page, more: Mapping[str, str] | None = None) -> str:
+        data = page.data["study-data"]
+        answer = await self._ask("POST", data["beat"], json=dict(more or {}), headers={"X-CSRFToken": page.token})
+        return str(answer.json().get("stamp", "")) if answer.status_code == httpx2.codes.OK else ""
+
+    async def _ask(self, method: str, url: str, **more: Any) -> httpx2.Response:
+        headers = dict(more.pop("headers", {}))
+        if method == "POST":
+            headers |= {"Origin": self.plan.base, "Referer": self.url}
+        for _try in range(20):
+            answer = await self.http.request(method, url, headers=headers, **more)
+            if answer.status_code != SLOWER:
+                return answer
+            self.walk.slowed += 1
+            after = answer.headers.get("Retry-After", "1")
+            await asyncio.sleep(float(after) if after.isdecimal() else 1.0)
+        raise Lost("was told to go slower twenty times")
+
+    def _read(self, answer: httpx2.Response) -> Page:
+        page = bot_pages.read(answer.text)
+        if answer.status_code >= httpx2.codes.BAD_REQUEST:
+            raise Lost(f"was answered {answer.status_code}: {page.text or answer.reason_phrase}")
+        self.url = str(answer.url)
+        return page
+
+    # --- The table ------------------------------------------------------------------------------------
+
+    async def _play(self, page: Page) -> Page:
+        self.walk.rounds += 1
+        table = _Table(self, page)
+        for _try in range(RECONNECTS):
+            try:
+                if await table.sit():
+                    break
+            except (websockets.ConnectionClosed, websockets.InvalidHandshake):
+                await asyncio.sleep(0.5 + self.chance.random())
+        else:
+            raise Lost("lost the socket of its table too often")
+        await self._ask("GET", page.data["room-data"]["result"])
+        return await self._open(urlsplit(self.url).path)
+
+    def socket_headers(self) -> dict[str, str]:
+        """What a browser sends with a socket of its own page."""
+        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
+        return {"Cookie": cookies, "Origin": self.plan.base}
+
+
+class _Table:
+    """One bot at one table, over the socket."""
+
+    def __init__(self, bot: _Bot, page: Page) -> None:
+        self.bot, self.page = bot, page
+        self.data = page.data["room-data"]
+        self.seq = int(self.data["seq"])
+        self.view: dict[str, Any] = {}
+        self.offers_made: Counter[int] = Counter()
+        self.pending: dict[str, Any] | None = None
+        """A move that has not been acknowledged."""
+        self.refusals = 0
+        self.value_cents: int | None = None
+        self.socket: websockets.ClientConnection
+
+    async def sit(self) -> bool:
+        """Until the table is over for this seat. Raises `ConnectionClosed` where the socket is lost."""
+        base = urlsplit(self.bot.plan.base)
+        address = f"{'wss' if base.scheme == 'https' else 'ws'}://{base.netloc}{self.data['socket']}?after={self.seq}"
+        async with websockets.connect(
+            address, additional_headers=self.bot.socket_headers(), open_timeout=REQUEST_S, proxy=None
+        ) as self.socket:
+            await self._tell({"type": "resync", "after": self.seq})
+            if self.pending is not None:
+                await self._tell(self.pending)
+            beat_at = asyncio.get_running_loop().time() + BEAT_S
+            while not self.view.get("ended"):
+                heard = await self._hear(QUIET_S)
+                if heard == "not_seated":
+                    return True
+                if asyncio.get_running_loop().time() > beat_at:
+                    beat_at += BEAT_S
+                    await self.bot._beat(self.page)
+                if self._may_move(silent=not heard):
+                    await self._move()
+        return True
+
+    def _may_move(self, *, silent: bool) -> bool:
+        if self.pending is not None or not self.view or self.view["ended"]:
+            return False
+        return bool(self.view["my_turn"] or (silent and self.view["awaiting"]))
+
+    async def _tell(self, frame: Mapping[str, Any]) -> None:
+        await self.socket.send(json.dumps(frame))
+
+    async def _hear(self, seconds: float) -> str:
+        """Take in one frame; its type, a refusal's code, or nothing where nobody spoke."""
+        try:
+            async with asyncio.timeout(seconds):
+                frame = json.loads(await self.socket.recv())
+        except TimeoutError:
+            return ""
+        return await self._take(frame)
+
+    async def _take(self, frame: dict[str, Any]) -> str:
+        match frame["type"]:
+            case "view":
+                if frame["after"] > self.seq:
+                    await self._tell({"type": "resync", "after": self.seq})
+                self.view, self.seq = frame, frame["seq"]
+            case "ack" if self._is_pending(frame):
+                self.pending = None
+                self.bot.walk.moves += 1
+                if frame["seq"] > self.seq:
+                    await self._tell({"type": "resync", "after": self.seq})
+            case "refused" if self._is_pending(frame):
+                self.pending = None
+                self.refusals += 1
+                self.bot.walk.refused[frame["code"]] += 1
+                await self._tell({"type": "resync", "after": self.seq})
+                self.view = {}
+            case "error" if frame["code"] == "not_seated":
+                return "not_seated"
+            case "error" if frame["code"] == "too_many":
+                await asyncio.sleep(1)
+        return str(frame["type"])
+
+    def _is_pending(self, frame: Mapping[str, Any]) -> bool:
+        return self.pending is not None and frame["client_move_id"] == self.pending["client_move_id"]
+
+    async def _act(self, action: dict[str, Any], thread: int) -> None:
+        if self.data["role"] == "seller" and action["type"] != "leave":
+            action["buyer"] = thread
+        self.pending = {"type": "act", "client_move_id": str(uuid.uuid4()), "seen": self.seq, "action": action}
+        await self._tell(self.pending)
+
+    async def _worth(self, price: str) -> int | None:
+        """What a deal at this price would be worth, as the page asks while one types."""
+        number = self.chance_id()
+        await self._tell({"type": "preview", "id": number, "price": price})
+        for _frame in range(20):
+            frame = json.loads(await asyncio.wait_for(self.socket.recv(), 60))
+            if frame["type"] == "preview" and frame["id"] == number:
+                return frame["surplus_cents"] if frame["ok"] else None
+            await self._take(frame)
+        return None
+
+    def chance_id(self) -> int:
+        """A number for a question."""
+        return self.bot.chance.randrange(1, 1_000_000)
+
+    async def _move(self) -> None:
+        """Offer with falling aspiration; take what is good enough; leave when nothing is."""
+        if self.bot.plan.pace_s:
+            await asyncio.sleep(self.bot.chance.random() * self.bot.plan.pace_s)
+        if self.value_cents is None:
+            probe = await self._worth("1.00")
+            sign = 1 if self.data["role"] == "buyer" else -1
+            self.value_cents = 100 if probe is None else 100 + sign * probe
+        if not self.view or self.view["ended"] or not self.view["awaiting"]:
+            return
+        thread = min(self.view["awaiting"], key=lambda each: self.offers_made[each])
+        done = self.offers_made[thread]
+        panel = self.view["panels"].get(f"panel-offers-{thread}", "")
+        best = next((offer for offer in bot_pages.offers(panel) if not offer.loses), None)
+        if best is not None and await self._good_enough(best.price, done):
+            await self._act({"type": "accept_offer", "offer_id": best.offer_id}, thread)
+        elif done >= len(ASPIRATIONS) or self.refusals > len(ASPIRATIONS):
+            await self._act({"type": "leave"}, thread)
+        else:
+            self.offers_made[thread] += 1
+            action = {"type": "make_offer", "price": self._price(done), "talk": WORDS[done]}
+            await self._act(action, thread)
+
+    async def _good_enough(self, price: str, done: int) -> bool:
+        if done >= len(ASPIRATIONS) - 1:
+            return True
+        worth = await self._worth(price)
+        return worth is not None and worth >= ASPIRATIONS[done] * (self.value_cents or 0)
+
+    def _price(self, done: int) -> str:
+        share = ASPIRATIONS[done] * (0.8 + 0.4 * self.bot.chance.random())
+        value = self.value_cents or 100
+        cents = value * (1 - share) if self.data["role"] == "buyer" else value * (1 + share)
+        return f"{max(1, math.floor(cents)) / 100:.2f}"
