@@ -165,6 +165,7 @@ def train(
     rows = [row for game in games for row in game]
     return {
         "stage": "sft",
+        "processes": processes(),
         "seconds": round(seconds, 1),
         "cpu_seconds": round(cpu_seconds, 1),
         "rows": len(rows),

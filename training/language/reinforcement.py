@@ -10,7 +10,6 @@ of the group. A group lies within one process. A model that is spread over proce
 answers: `sampling.vllm` names the server that does.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +31,7 @@ from training.config import ConfigError
 from training.language import base, judging
 from training.language.config import LanguageRun
 from training.language.games import Game, training_game
-from training.language.imitation import last_checkpoint, save
+from training.language.imitation import last_checkpoint, processes, save
 from training.language.playing import BACKEND, Asked, LocalWriter, Writer
 from training.language.writers import VllmWriter
 
@@ -64,6 +63,9 @@ class Rollouts:
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, list[Any]]:
         """Play the groups; rows come back in the order of the prompts."""
         grpo = self._config.grpo
+        whole = grpo.group * grpo.turns
+        if any(len(set(prompts[k : k + whole])) > 1 for k in range(0, len(prompts), whole)):
+            raise RuntimeError("A group of games was torn apart: its mean would be that of others.")
         numbers = [int(number) for number in prompts[:: grpo.turns]]
         games = [self._game(number) for number in numbers]
         step = 1_000_000 * trainer.state.global_step + 10_000 * trainer.accelerator.process_index
@@ -193,7 +195,7 @@ def train(
     started, cpu = time.monotonic(), time.process_time()
     ready = base.learned(config, folder / "sft") if (folder / "sft").is_dir() else base.fresh(config)
     rollouts = Rollouts(config, ready.tokenizer)
-    per_rollout = config.grpo.games * int(os.environ.get("WORLD_SIZE", "1"))
+    per_rollout = config.grpo.games * processes()
     numbers = [str(number) for number in range(config.grpo.rollouts * per_rollout)]
     trainer = GRPOTrainer(
         model=ready.model,
@@ -210,6 +212,7 @@ def train(
     rewards_seen = [line["reward"] for line in trainer.state.log_history if "reward" in line]
     return {
         "stage": "grpo",
+        "processes": processes(),
         "seconds": round(time.monotonic() - started, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
         "rollouts": trainer.state.global_step,

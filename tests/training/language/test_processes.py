@@ -48,6 +48,7 @@ def test_both_stages_take_their_steps_and_leave_an_adapter(trained: tuple[Path, 
     folder, said = trained
     assert len(said) == 2, "only the first process speaks, once a run"
     stages = said[place]
+    assert stages["sft"]["processes"] == stages["grpo"]["processes"] == 2
     assert stages["sft"]["steps"] == 2
     assert all(0 < loss < 10 for loss in stages["sft"]["loss"])
     assert stages["grpo"]["rollouts"] == 2
