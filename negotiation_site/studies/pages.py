@@ -814,7 +814,8 @@ def beat(request: HttpRequest, participation: Participation) -> HttpResponse:
                 conduct.waiting_over(participation)
         except (RoomError, UnknownAgent):
             log.exception("Participation %s cannot be seated", participation.public_id)
-    return JsonResponse({"stamp": stamp(conduct.refresh(participation))})
+    current = conduct.refresh(participation)
+    return JsonResponse({"stamp": stamp(current), "notices": _notices(current)})
 
 
 # --- Survey and the end ---------------------------------------------------------------------------------

@@ -20,9 +20,12 @@
       });
       if (answer.status === 403 || answer.status === 409) return again();
       if (!answer.ok) return;
-      const { stamp } = await answer.json();
-      // The table shows the end of a round itself, and leads on from there.
-      if (stamp !== data.stamp && !(atTable && sameRound(stamp))) again();
+      const { stamp, notices } = await answer.json();
+      if (stamp === data.stamp) return;
+      // At the table nothing is loaded again that somebody may be writing in: a message is put above it, and the end
+      // of a round is shown by the table itself, which leads on from there.
+      if (atTable && sameRound(stamp)) notices.forEach(([number, text]) => show(number, text));
+      else again();
     } catch {
       // No connection: the next beat tries again.
     }
@@ -31,8 +34,20 @@
   function sameRound(stamp) {
     const [state, round] = stamp.split("-");
     const [ownState, ownRound] = data.stamp.split("-");
-    const over = document.querySelector(".room--ended") !== null;
-    return over || (state === ownState && round === ownRound && stamp.split("-")[2] === data.stamp.split("-")[2]);
+    return document.querySelector(".room--ended") !== null || (state === ownState && round === ownRound);
+  }
+
+  function show(number, text) {
+    if (document.querySelector(`[data-notice="${Number(number)}"]`)) return;
+    const words = document.createElement("p");
+    words.textContent = text;
+    const notice = document.createElement("div");
+    notice.className = "study-notice";
+    notice.dataset.notice = Number(number);
+    notice.dataset.testid = "notice";
+    notice.setAttribute("role", "status");
+    notice.append(words);
+    document.querySelector(".study-strip").prepend(notice);
   }
 
   function again() {

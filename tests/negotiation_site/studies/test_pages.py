@@ -289,5 +289,7 @@ def test_a_message_of_the_staff_is_shown_until_it_is_put_away(django_user_model)
     conduct.say(made, "Ten more minutes.", actor=staff)
     page = browser.see()
     assert "Ten more minutes." in page
+    beat = browser.post(reverse("study-beat", args=[browser.public_id]), "{}", content_type="application/json").json()
+    assert [text for _number, text in beat["notices"]] == ["Ten more minutes."]
     browser.send("notice", notice=browser.row.study.notices.get().pk)
     assert "Ten more minutes." not in browser.see()
