@@ -406,7 +406,7 @@ class FourPart:
 
 def typed_price(text: str, observation: Observation, *, buyer: int) -> Cents:
     """A price that was written out, read as a person's typed price is."""
-    if not text.strip():
+    if not text or text.isspace():
         raise ParseFailure(Reason.NO_PRICE, "The price is missing.", buyer=buyer)
     try:
         return parse_amount(text, currency=observation.currency)

@@ -104,7 +104,7 @@ def text_bilateral(seconds: float) -> Measured:
     def play() -> int:
         state = initial(scenario)
         messages = 0
-        while not state.ended:
+        while state.end_reason is None:
             party = rules.parties_to_move(state)[0]
             observation = observe(state, party)
             table.standing(observation)

@@ -149,7 +149,7 @@ def history(turn: Turn, *, longest: int, words_longest: int = LONGEST_QUOTE, thr
 
 def standing(observation: Observation, detail: Detail = DETAILS[0]) -> str:
     """What can be accepted now, and what is left to do."""
-    many = has_many(observation)
+    many, several = has_many(observation), len(observation.products) > 1
     lines = []
     for thread in observation.threads:
         who = f"Buyer {thread.buyer}" if many else "The buyer" if observation.role is _SELLER else "The seller"
@@ -160,7 +160,9 @@ def standing(observation: Observation, detail: Detail = DETAILS[0]) -> str:
         offers = []
         kept = _latest(thread.standing, detail.offers)
         for offer in kept:
-            price = _price(observation, offer.product, offer.price_cents)
+            price = format_amount(offer.price_cents, observation.currency)
+            if several:
+                price = f"{price} for product {offer.product + 1}"
             offers.append(f"{price} (yours)" if offer.mine else f"{price} (theirs)")
         if len(kept) < len(thread.standing):
             offers.append(f"and {len(thread.standing) - len(kept)} more")

@@ -56,11 +56,12 @@ _HUNDREDTHS = tuple(f".{rest:02d}" for rest in range(100))
 def format_amount(cents: Cents, currency: str) -> str:
     """`$1,234.50`; always two decimals, a loss with a real minus sign before the symbol."""
     symbol = CURRENCIES[currency].symbol
-    if 0 <= cents < 100_000:
-        return f"{symbol}{cents // 100}{_HUNDREDTHS[cents % 100]}"
-    sign = "\N{MINUS SIGN}" if cents < 0 else ""
-    whole, rest = divmod(abs(cents), 100)
-    return f"{sign}{symbol}{whole:,}{_HUNDREDTHS[rest]}"
+    if cents < 0:
+        return f"\N{MINUS SIGN}{format_amount(-cents, currency)}"
+    whole = cents // 100
+    if whole < 1_000:
+        return f"{symbol}{whole}{_HUNDREDTHS[cents % 100]}"
+    return f"{symbol}{whole:,}{_HUNDREDTHS[cents % 100]}"
 
 
 def format_plain(cents: Cents) -> str:
@@ -137,7 +138,9 @@ def parse_amount(text: str, *, currency: str) -> Cents:
 
 
 def _to_cents(whole: str, rest: str | None) -> Cents:
-    units = int(whole if whole.isdigit() else whole.replace(",", "") or "0") * 100
+    if rest is None and whole.isdigit():
+        return int(whole) * 100
+    units = int(whole.replace(",", "") or "0") * 100
     return units + int(rest.ljust(2, "0")) if rest else units
 
 
