@@ -26,7 +26,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents.registry import UnknownAgent
 from markets import market_page, room_frames, room_page, selectors, wire
-from markets.engine.money import format_amount
+from markets.engine.money import CURRENCIES, format_amount
 from markets.engine.protocol import Role
 from markets.engine.scenarios import decode_recipe
 from markets.models import Market, RoomStatus
@@ -226,13 +226,20 @@ def _facts(design: Design) -> tuple[str, ...]:
     return tuple(facts)
 
 
+def rate_text(exchange_ppm: int, currency: str) -> str:
+    """What is paid for 1.00 that was gained, to the last decimal."""
+    if exchange_ppm % 10_000 == 0:
+        return format_amount(exchange_ppm // 10_000, currency)
+    return CURRENCIES[currency].symbol + f"{exchange_ppm // 1_000_000}.{exchange_ppm % 1_000_000:06d}".rstrip("0")
+
+
 def pay_sentence(design: Design) -> str:
     """The payoff rule in a sentence."""
     payoff = design.pay
     fee = format_amount(payoff.show_up_cents, payoff.currency)
     if not payoff.exchange_ppm:
         return _("You are paid %(fee)s.") % {"fee": fee}
-    rate = format_amount(round(100 * payoff.exchange_ppm / 1_000_000), payoff.currency)
+    rate = rate_text(payoff.exchange_ppm, payoff.currency)
     which = {
         Counts.ALL: _("all rounds count"),
         Counts.RANDOM: _("one round counts, drawn at random"),

@@ -13,6 +13,7 @@ from markets.engine.scenarios import decode_scenario
 from negotiation_site.studies import conduct, play
 from negotiation_site.studies.design import Consent, Matching, Practice, Reveal, Told, Waiting
 from negotiation_site.studies.models import LinkKind, Participation, State
+from negotiation_site.studies.pages import rate_text
 from tests.negotiation_site.studies import people
 from tests.negotiation_site.studies.people import agents_answer, condition, design, link, study
 
@@ -293,3 +294,10 @@ def test_a_message_of_the_staff_is_shown_until_it_is_put_away(django_user_model)
     assert [text for _number, text in beat["notices"]] == ["Ten more minutes."]
     browser.send("notice", notice=browser.row.study.notices.get().pk)
     assert "Ten more minutes." not in browser.see()
+
+
+@pytest.mark.parametrize(
+    ("ppm", "words"), [(50_000, "$0.05"), (1_000_000, "$1.00"), (5_000, "$0.005"), (1_234_567, "$1.234567")]
+)
+def test_a_rate_is_told_to_its_last_decimal(ppm, words):
+    assert rate_text(ppm, "USD") == words
