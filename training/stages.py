@@ -26,6 +26,7 @@ from markets.engine import rewards
 from training import axes, dialogues, exploits, grpo, guards, report, runs, sft
 from training.config import ConfigError, RunConfig, load
 from training.demonstrations import demonstrate
+from training.language.config import is_language_run
 from training.model_opponents import Metered
 from training.tokenizer import SetupError
 
@@ -139,6 +140,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.watcher is not None:
         die_with(asked.watcher)
+    if is_language_run(asked.config):
+        from training.language.__main__ import main as train_language  # Loads what only language models need.
+
+        out = ["--out", str(asked.out)] if asked.out else []
+        changes = [word for change in asked.set for word in ("--set", change)]
+        resumed = ["--resume"] if asked.resume else []
+        return train_language(["train", str(asked.config), *out, *changes, *resumed])
     try:
         config = load(asked.config, tuple(asked.set))
         run(config, asked.out or runs.folder(config.name), resume=asked.resume)

@@ -160,6 +160,16 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> LanguageRun:
         raise ConfigError(f"{path}: {error}") from error
 
 
+def is_language_run(path: Path) -> bool:
+    """Whether a run file is one of these: it alone says what protocol is spoken. False for what cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and "protocol" in data
+
+
 def check(config: LanguageRun) -> None:
     """Raise with a sentence unless the run may be trained and can be."""
     market = config.market

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from training.config import ConfigError
-from training.language.config import load
+from training.language.config import is_language_run, load
 
 CONFIGS = Path(__file__).resolve().parents[3] / "training" / "configs"
 PRESETS = ("smollm2", "qwen3-8b", "qwen3-14b")
@@ -41,3 +41,18 @@ def test_what_cannot_be_trained_is_told(change: str, sentence: str):
 def test_a_lone_game_has_nothing_to_be_better_than():
     with pytest.raises(ConfigError, match="group"):
         load(CONFIGS / "qwen3-8b.toml", ("grpo.group=1",))
+
+
+def test_the_one_command_of_all_runs_takes_these_files_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    from training import stages
+
+    file = tmp_path / "run.toml"
+    file.write_text('name = "mine"\nprotocol = "four_part"\nbase = "/nowhere"\n')
+    monkeypatch.setenv("PARLEY_VAR", str(tmp_path))
+    assert stages.main([str(file), "--set", "sft.rows=4"]) == 2
+    assert "no folder of a model" in capsys.readouterr().err
+    assert is_language_run(CONFIGS / "smollm2.toml")
+    assert not is_language_run(CONFIGS / "ladder.toml")
+    assert not is_language_run(tmp_path / "none.toml")
