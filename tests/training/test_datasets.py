@@ -1,12 +1,12 @@
 """Whoever trains finds every source, sees what it comes to, and gets the very data that was shown."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents.parsing import FourPart
 from markets import corpora, erasure
 from markets.engine.protocol import SELLER
 from markets.export_files import content_hash
@@ -193,9 +193,12 @@ def test_two_endings_of_one_state_of_a_corpus_are_a_pair(lamps, tmp_path):
 
 def test_an_answer_learned_from_people_is_one_that_the_table_reads(lamps, tmp_path):
     datasets.write(Chosen(kind=Kind.CORPUS, name="lamps"), tmp_path / "out", form=Format.PROMPT_COMPLETION)
-    parts = FourPart()
-    for row in rows_of(tmp_path / "out"):
-        assert set(parts._parts(row["completion"][0]["content"])) == {"talk", "action"}
+    found = [row["completion"][0]["content"] for row in rows_of(tmp_path / "out")]
+    assert found
+    for text in found:
+        talk, action = text.split("\n")
+        assert talk.startswith("Talk:")
+        assert re.fullmatch(r"Action: \[(SELL|DEAL)\] \$[0-9]+\.[0-9]{2}", action)
 
 
 @pytest.mark.parametrize(
