@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from markets.setup import SetupError, check_slug
-from negotiation_site.studies import checks, design, events
+from negotiation_site.studies import checks, design, events, play
 from negotiation_site.studies.checks import Problem
 from negotiation_site.studies.design import Design, Scenarios
 from negotiation_site.studies.models import (
@@ -209,7 +209,9 @@ def set_status(study: Study, status: StudyStatus, *, actor: User | None, now: da
             study.closed_at = now
         study.save()
         events.note(study, "status", detail=status, actor=actor, now=now)
-        return study
+    if status == StudyStatus.CLOSED:
+        play.open_data(study, now=now)
+    return study
 
 
 # --- Links --------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from markets.services import AgentName, RoomError, RoomTerms
 from negotiation_site import seating
 from negotiation_site.studies import assignment, events
 from negotiation_site.studies.design import Condition, Design, Told
-from negotiation_site.studies.models import RELEASED, Mode, Participation, RoundOutcome, StudyRound
+from negotiation_site.studies.models import RELEASED, Mode, Participation, RoundOutcome, Study, StudyRound, StudyStatus
 
 KEEPER = "study"
 
@@ -154,9 +154,25 @@ def _person(participation: Participation) -> Participant:
 
 
 def _consent(participation: Participation, seat: Seat, now: datetime) -> None:
-    """Mark the chair with what was agreed to; a pilot's and a preview's games are nobody's data."""
+    """Mark the chair with what was agreed to; a pilot's and a preview's games are nobody's data.
+
+    Open data opens when the study is closed: until then others meet the same draws, whose values it would tell.
+    """
     scope = participation.consent_scope if participation.mode == Mode.LIVE else "private"
+    if scope == "public" and participation.study.status != StudyStatus.CLOSED:
+        scope = "research"
     services.choose_consent(seat=seat, scope=scope, version=participation.consent_version, now=now)
+
+
+def open_data(study: Study, *, now: datetime) -> int:
+    """Open the games of those who agreed to open data; how many chairs. For a study that has been closed."""
+    agreed = Participation.objects.filter(study=study, mode=Mode.LIVE, consent_scope="public")
+    seats = Seat.objects.filter(participant__participation__in=agreed).exclude(consent_scope="public")
+    opened = 0
+    for seat in seats.select_related("room").order_by("pk"):
+        services.choose_consent(seat=seat, scope="public", version=seat.consent_version, now=now)
+        opened += 1
+    return opened
 
 
 def _round(

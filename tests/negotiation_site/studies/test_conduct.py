@@ -388,3 +388,21 @@ def test_pages_log_only_after_consent_and_never_what_was_pasted():
     conduct.log_page(somebody, kind="paste", detail="x" * 200)
     assert list(somebody.events.filter(kind="paste").values_list("detail", flat=True)) == ["42 characters", ""]
     refused("unknown_kind", conduct.log_page, somebody, kind="keys")
+
+
+def test_open_data_opens_when_the_study_is_closed_because_others_meet_the_same_draws():
+    from negotiation_site.studies import authoring
+    from negotiation_site.studies.design import Consent
+
+    made = study(design(consent=Consent(text="Yes?", version="1", scope="ask")))
+    way = link(made)
+    for scope in ("public", "research", "public"):
+        somebody = enter(way)
+        refused("choose_scope", conduct.agree, somebody)
+        conduct.agree(somebody, scope=scope)
+        to(State.FINISHED, somebody)
+    gone = somebody
+    assert set(Episode.objects.values_list("consent_scope", flat=True)) == {"research"}
+    conduct.withdraw(gone)
+    authoring.set_status(made, StudyStatus.CLOSED, actor=None)
+    assert sorted(Episode.objects.values_list("consent_scope", flat=True)) == ["private", "public", "research"]
