@@ -197,7 +197,7 @@ def _wish(typed: Mapping[str, str], ticked: Sequence[str]) -> Wish:
     """The run that was asked for. Raises `FormError` and what `REFUSED` names."""
     name = typed.get("name", "").strip()
     check_slug(name, what="A run's name")
-    market = selectors.market_on_record(typed.get("market", ""))
+    market = selectors.market_on_record(typed.get("market", "").replace("\0", ""))
     if market is None:
         raise FormError(_("Choose a market."))
     opponents, weights = _opponents(typed, ticked)
@@ -288,7 +288,7 @@ def _source(typed: Mapping[str, str]) -> Chosen | None:
 
 def _start(request: HttpRequest) -> dict[str, str]:
     """What the form shows first: the preset's values, or those of a run to launch another one like."""
-    like = Run.objects.filter(name=request.GET.get("like", "")).select_related("market").first()
+    like = Run.objects.filter(name=request.GET.get("like", "").replace("\0", "")).select_related("market").first()
     if like is None:
         return {"market": request.GET.get("market", "")}
     config = services.config_of(like)
