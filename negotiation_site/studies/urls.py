@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from negotiation_site.studies import building, pages, plans
+from negotiation_site.studies import bonus_pages, building, monitor_pages, pages, plans
 from negotiation_site.studies.consumers import StudyConsumer
 
 urlpatterns = [
@@ -36,5 +36,15 @@ urlpatterns = [
     path("studies/<slug:slug>/versions/<int:number>/register/", building.register, name="study-register"),
     path("studies/<slug:slug>/expected/", building.expected, name="study-expected"),
     path("studies/<slug:slug>/preview/", building.preview, name="study-preview"),
+    path("studies/<slug:slug>/monitor/", monitor_pages.page, name="study-monitor"),
+    path("studies/<slug:slug>/monitor/live/", monitor_pages.live, name="study-monitor-live"),
+    path("studies/<slug:slug>/monitor/say/", monitor_pages.say, name="study-monitor-say"),
+    path("studies/<slug:slug>/monitor/status/", monitor_pages.set_status, name="study-monitor-status"),
+    path("studies/<slug:slug>/people/<slug:public_id>/", monitor_pages.person, name="study-monitor-person"),
+    path("studies/<slug:slug>/people/<slug:public_id>/act/", monitor_pages.act, name="study-monitor-act"),
+    path("studies/<slug:slug>/bonus/", bonus_pages.page, name="study-bonus"),
+    path("studies/<slug:slug>/bonus/settle/", bonus_pages.settle, name="study-bonus-settle"),
+    path("studies/<slug:slug>/bonus/bonus.csv", bonus_pages.full, name="study-bonus-csv"),
+    path("studies/<slug:slug>/bonus/bulk.csv", bonus_pages.bulk, name="study-bonus-bulk"),
 ]
 websocket_urlpatterns = [path("ws/study/<slug:public_id>/", StudyConsumer.as_asgi())]

@@ -128,7 +128,7 @@ def knockers(no_back_ends: None, monkeypatch, settings, tmp_path) -> tuple[dict[
     }
     places = {
         "agent": {"slug": agent.slug}, "export": {"public_id": export.public_id},
-        "study-page": {"public_id": participation.public_id}, "study": {"slug": Study.objects.get().slug},
+        "study-page": {"public_id": participation.public_id}, "study": {"slug": Study.objects.get().slug, "public_id": participation.public_id},
         "transcript": {"public_id": episode.public_id},
     }  # fmt: skip
     return _people(owner), {"known": known, "places": places}
