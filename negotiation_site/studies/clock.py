@@ -12,7 +12,7 @@ from agents.registry import UnknownAgent
 from markets.models import RoomStatus, SeatKind
 from markets.services import RoomError, damage_noted
 from negotiation_site.studies import conduct, play
-from negotiation_site.studies.models import ENDED, Participation, State, StudyRound
+from negotiation_site.studies.models import ENDED, Participation, State, StudyRound, StudyVersion
 
 log = logging.getLogger(__name__)
 
@@ -49,13 +49,12 @@ def tables(now: datetime) -> int:
 
 
 def waits(now: datetime) -> int:
-    """Matches for those who wait, and the end of waits past their limit."""
+    """The end of waits past their limit. Partners are found by those who come and by the waiting pages themselves."""
     moved = 0
     waiting_rows = Participation.objects.filter(state=State.WAITING).select_related("version")
     for waiting in waiting_rows.order_by("waiting_since")[:BATCH]:
         try:
-            if not conduct.look_for_partner(waiting, now=now):
-                conduct.waiting_over(waiting, now=now)
+            conduct.waiting_over(waiting, now=now)
         except (RoomError, UnknownAgent):
             log.exception("Participation %s cannot be seated and was passed over", waiting.public_id)
         moved += Participation.objects.filter(pk=waiting.pk).exclude(state=State.WAITING).exists()
@@ -74,7 +73,12 @@ def ended_rooms(now: datetime) -> int:
 
 def silences(now: datetime) -> int:
     """People whose page was not heard of for longer than their design allows."""
-    candidates = Participation.objects.filter(
+    still = Participation.objects.filter(
         Q(extended_until=None) | Q(extended_until__lte=now), last_seen_at__lte=now - SHORTEST_IDLE
     ).exclude(state__in=ENDED)
-    return sum(conduct.fell_silent(each, now=now) for each in candidates.order_by("last_seen_at")[:BATCH])
+    moved = 0
+    for version in StudyVersion.objects.filter(participations__in=still).distinct():
+        idle = timedelta(seconds=version.parsed.clocks.idle_s)
+        silent = still.filter(version=version, last_seen_at__lte=now - idle).select_related("version")
+        moved += sum(conduct.fell_silent(each, now=now) for each in silent.order_by("last_seen_at")[:BATCH])
+    return moved

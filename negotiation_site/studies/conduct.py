@@ -447,6 +447,8 @@ def _next_round(current: Participation, now: datetime) -> None:
 def look_for_partner(participation: Participation, *, now: datetime | None = None) -> bool:
     """Seat somebody who waits with a partner, if one is there now. The waiting page asks every few seconds."""
     now = now or timezone.now()
+    if not matching.anybody(participation):
+        return False  # No lock is taken where nobody could come: every waiting page asks.
     with transaction.atomic():
         _locked_study(participation.study_id)
         current = locked(participation)
@@ -613,9 +615,11 @@ def _person_opposite(played: StudyRound) -> bool:
 def fell_silent(participation: Participation, *, now: datetime | None = None) -> bool:
     """No page of this participant was heard of for longer than the design allows."""
     now = now or timezone.now()
+    idle = timedelta(seconds=participation.version.parsed.clocks.idle_s)
+    if now < participation.last_seen_at + idle:
+        return False
     with transaction.atomic():
         current = locked(participation)
-        idle = timedelta(seconds=current.version.parsed.clocks.idle_s)
         extended = current.extended_until is not None and now < current.extended_until
         if current.ended or extended or now < current.last_seen_at + idle:
             return False

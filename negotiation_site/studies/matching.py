@@ -36,6 +36,14 @@ def fixed_partner(participation: Participation) -> Participation | None:
     return None if met is None else met.partner
 
 
+def anybody(waiting: Participation) -> bool:
+    """Whether somebody waits on the other side at all."""
+    others = Participation.objects.filter(
+        version=waiting.version_id, mode=waiting.mode, condition=waiting.condition, state=State.WAITING
+    )
+    return others.exclude(role=waiting.role).exists()
+
+
 def candidates(waiting: Participation, *, now: datetime) -> list[Participation]:
     """Those who could sit opposite now, longest wait first."""
     found = (
