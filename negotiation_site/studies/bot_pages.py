@@ -4,6 +4,7 @@ Contract: nothing is known here but HTML. What a page does not say is empty; not
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
@@ -130,3 +131,19 @@ def offers(html: str) -> list[Offer]:
     reader = _Reader()
     reader.feed(html)
     return reader.offers
+
+
+_AMOUNT = re.compile(r"\d[\d,]*\.\d\d")
+_CARD = re.compile(r'class="card__(?:value|row-value)">([^<]*)<')
+
+
+def amount_cents(text: str) -> int | None:
+    """The first amount of money in a text of the site, in cents."""
+    found = _AMOUNT.search(text)
+    return None if found is None else int(found.group().replace(",", "").replace(".", ""))
+
+
+def own_value_cents(html: str) -> int | None:
+    """What the first product is worth to whoever reads this page of a table."""
+    found = _CARD.search(html)
+    return None if found is None else amount_cents(found.group(1))

@@ -88,6 +88,8 @@ class Plan:
     """Longest pause of a bot before a step; 0 makes all arrive in the same moment."""
     patience_s: float = 900.0
     """Longest walk."""
+    haggles: bool = True
+    """Whether they bargain at their tables; else they sit down, see the table, and leave it."""
 
 
 def walk(plan: Plan, people: list[Person], *, seed: int) -> list[Walk]:
@@ -141,6 +143,8 @@ class _Bot:
     http: httpx2.AsyncClient = field(init=False)
     url: str = ""
     """Of the page that is open."""
+    html: str = ""
+    """Of that page."""
 
     # --- The way ------------------------------------------------------------------------------------
 
@@ -267,7 +271,7 @@ class _Bot:
         page = bot_pages.read(answer.text)
         if answer.status_code >= httpx2.codes.BAD_REQUEST:
             raise Lost(f"was answered {answer.status_code}: {page.text or answer.reason_phrase}")
-        self.url = str(answer.url)
+        self.url, self.html = str(answer.url), answer.text
         return page
 
     # --- The table ------------------------------------------------------------------------------------
@@ -304,7 +308,8 @@ class _Table:
         self.pending: dict[str, Any] | None = None
         """A move that has not been acknowledged."""
         self.refusals = 0
-        self.value_cents: int | None = None
+        self.value_cents = bot_pages.own_value_cents(bot.html)
+        """What the first product is worth to the bot, as its card says; None where the card does not."""
         self.socket: websockets.ClientConnection
 
     async def sit(self) -> bool:
@@ -380,7 +385,7 @@ class _Table:
 
     async def _worth(self, price: str) -> int | None:
         """What a deal at this price would be worth, as the page asks while one types."""
-        number = self.chance_id()
+        number = self.bot.chance.randrange(1, 1_000_000)
         await self._tell({"type": "preview", "id": number, "price": price})
         for _frame in range(20):
             frame = json.loads(await asyncio.wait_for(self.socket.recv(), 60))
@@ -389,25 +394,27 @@ class _Table:
             await self._take(frame)
         return None
 
-    def chance_id(self) -> int:
-        """A number for a question."""
-        return self.bot.chance.randrange(1, 1_000_000)
+    async def _asked_value(self) -> int:
+        """The own value, from what a deal at one unit of money would be worth."""
+        probe = await self._worth("1.00")
+        return 100 if probe is None else 100 + (probe if self.data["role"] == "buyer" else -probe)
 
     async def _move(self) -> None:
         """Offer with falling aspiration; take what is good enough; leave when nothing is."""
         if self.bot.plan.pace_s:
             await asyncio.sleep(self.bot.chance.random() * self.bot.plan.pace_s)
+        if not self.bot.plan.haggles:
+            await self._act({"type": "leave"}, 0)
+            return
         if self.value_cents is None:
-            probe = await self._worth("1.00")
-            sign = 1 if self.data["role"] == "buyer" else -1
-            self.value_cents = 100 if probe is None else 100 + sign * probe
+            self.value_cents = await self._asked_value()
         if not self.view or self.view["ended"] or not self.view["awaiting"]:
             return
         thread = min(self.view["awaiting"], key=lambda each: self.offers_made[each])
         done = self.offers_made[thread]
         panel = self.view["panels"].get(f"panel-offers-{thread}", "")
         best = next((offer for offer in bot_pages.offers(panel) if not offer.loses), None)
-        if best is not None and await self._good_enough(best.price, done):
+        if best is not None and self._good_enough(best.price, done):
             await self._act({"type": "accept_offer", "offer_id": best.offer_id}, thread)
         elif done >= len(ASPIRATIONS) or self.refusals > len(ASPIRATIONS):
             await self._act({"type": "leave"}, thread)
@@ -416,11 +423,12 @@ class _Table:
             action = {"type": "make_offer", "price": self._price(done), "talk": WORDS[done]}
             await self._act(action, thread)
 
-    async def _good_enough(self, price: str, done: int) -> bool:
-        if done >= len(ASPIRATIONS) - 1:
+    def _good_enough(self, price: str, done: int) -> bool:
+        offered, value = bot_pages.amount_cents(price), self.value_cents or 0
+        if done >= len(ASPIRATIONS) - 1 or offered is None:
             return True
-        worth = await self._worth(price)
-        return worth is not None and worth >= ASPIRATIONS[done] * (self.value_cents or 0)
+        gain = value - offered if self.data["role"] == "buyer" else offered - value
+        return gain >= ASPIRATIONS[done] * value
 
     def _price(self, done: int) -> str:
         share = ASPIRATIONS[done] * (0.8 + 0.4 * self.bot.chance.random())

@@ -52,6 +52,7 @@ class Command(ContractCommand):
         parser.add_argument(
             "--pace", type=_seconds, default=0.0, help="longest pause before a step, in seconds (0: all at once)"
         )
+        parser.add_argument("--leave", action="store_true", help="sit down and leave at once, without bargaining")
         parser.add_argument("--patience", type=_seconds, default=900.0, help="longest walk, in seconds (900)")
 
     def run(self, **options: Any) -> dict[str, Any]:
@@ -71,6 +72,7 @@ class Command(ContractCommand):
                 links=links,
                 answers={question.key: question.right or 0 for question in design.quiz.questions},
                 pace_s=options["pace"],
+                haggles=not options["leave"],
                 patience_s=options["patience"] or 900.0,
             )
             walking = time.monotonic()
@@ -292,5 +294,6 @@ def _record(study: Study, design: Design, run: str, walks: list[Walk]) -> dict[s
             for cell in assignment.cells(design)
         },
         "outcomes": dict(Counter(each.outcome or each.state for each in found)),
+        "seats": StudyRound.objects.filter(participation__in=found, number__gt=0).count(),
         "rooms": StudyRound.objects.filter(participation__in=found).values("room").distinct().count(),
     }
