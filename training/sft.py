@@ -79,7 +79,13 @@ def start(config: RunConfig) -> tuple[Any, Any]:
     """(model, tokenizer) that imitation starts from: the base of the run, or random weights. Raises `SetupError`."""
     if config.base:
         guards.check_base(Path(config.base))
-        return models.load(Path(config.base))
+        model, tokenizer = models.load(Path(config.base))
+        spoken = words.grammar_of(tokenizer).name
+        if spoken != config.game.dialogue:
+            raise words.SetupError(
+                f"The base {config.base} reads and writes the {spoken}; this game is played in the {config.game.dialogue}."
+            )
+        return model, tokenizer
     tokenizer = words.build(grammars.by_name(config.game.dialogue))
     model = models.build(config.model, tokenizer, seed=config.seed)
     words.check(tokenizer, model)

@@ -1,6 +1,7 @@
 """Episodes in words are the engine's game: the same moves make the same log, and bad words are moves."""
 
 import random
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,7 +17,9 @@ from markets.engine.protocol import SELLER, Action, MoveRefused, Role
 from markets.engine.scenarios import Family
 from markets.engine.seeds import derive_seed
 from tests.training import tiny
-from training import comparison, evaluation
+from training import comparison, evaluation, sft
+from training import model as models
+from training import tokenizer as words
 from training.config import ConfigError, Game, refuse_held_out
 from training.demonstrations import demonstrate
 from training.environment import Episode, draw_table
@@ -92,9 +95,9 @@ def test_members_of_a_group_meet_the_same_chance() -> None:
         logs = []
         for _ in range(2):
             episode = Episode(table)
-            for words in asks:
+            for asked in asks:
                 if not episode.over:
-                    episode.act(words)
+                    episode.act(asked)
             logs.append(episode.log)
         assert logs[0] == logs[1]
 
@@ -180,3 +183,12 @@ def test_a_held_out_axis_moves_the_game_and_is_never_trained_on() -> None:
     assert {s.spec.slug for s in draw_table(moved["buyer-type"], 1).opponents.values()} <= set(splits.BUYER_TYPES)
     with pytest.raises(ConfigError, match="judging"):
         refuse_held_out(moved["products"])
+
+
+def test_a_base_that_speaks_another_dialogue_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    tokenizer = words.build(grammars.LEDGER)
+    models.save(tmp_path, models.build(tiny.MODEL, tokenizer, seed=1), tokenizer)
+    own = msgspec.structs.replace(tiny.config(), base=str(tmp_path))
+    with pytest.raises(words.SetupError, match="the ledger; this game is played in the ladder"):
+        sft.start(own)
+    sft.start(msgspec.structs.replace(own, game=LEDGER))
