@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from negotiation_site.studies import bonus_pages, building, monitor_pages, pages, plans
+from negotiation_site.studies import bonus_pages, building, dataset_pages, monitor_pages, pages, plans
 from negotiation_site.studies.consumers import StudyConsumer
 
 urlpatterns = [
@@ -42,6 +42,7 @@ urlpatterns = [
     path("studies/<slug:slug>/monitor/status/", monitor_pages.set_status, name="study-monitor-status"),
     path("studies/<slug:slug>/people/<slug:public_id>/", monitor_pages.person, name="study-monitor-person"),
     path("studies/<slug:slug>/people/<slug:public_id>/act/", monitor_pages.act, name="study-monitor-act"),
+    path("studies/<slug:slug>/data.zip", dataset_pages.download, name="study-data"),
     path("studies/<slug:slug>/bonus/", bonus_pages.page, name="study-bonus"),
     path("studies/<slug:slug>/bonus/settle/", bonus_pages.settle, name="study-bonus-settle"),
     path("studies/<slug:slug>/bonus/bonus.csv", bonus_pages.full, name="study-bonus-csv"),
