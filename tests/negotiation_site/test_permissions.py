@@ -47,7 +47,7 @@ MAY: dict[str, frozenset[str]] = {
             "run-curves", "run-samples", "tournament-list", "tournament", "tournament-progress", "tournament-ranking-csv",
             "tournament-games-csv", "suites", "transcripts", "transcripts-compare", "api-docs", "api-openapi", "about", "healthz",
             "readyz", "set_language", "market-list", "lobby", "history", "sign-up", "sign-in", "sign-out", "study-join",
-            "room-join", "study-resume",
+            "room-join", "study-resume", "study-plan", "study-plan-json",
         ),
         EVERYBODY,
     ),
@@ -123,6 +123,7 @@ def knockers(no_back_ends: None, monkeypatch, settings, tmp_path) -> tuple[dict[
         "name": "ladder-learner",
         "number": note.pk,
         "key": "nothing",
+        "sha256": "0" * 64,
         "token": way.token,
         "episode": episode.public_id,
     }
