@@ -78,10 +78,10 @@ class RunningLab:
         except OSError:
             return None
 
-    def manage(self, *arguments: str) -> str:
+    def manage(self, *arguments: str, seconds: float = 120) -> str:
         """Standard output of a management command on this lab's world."""
         command = [sys.executable, "manage.py", *arguments]
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=seconds)
         assert done.returncode == 0, f"{' '.join(arguments)} ended with {done.returncode}:\n{done.stderr}"
         return done.stdout
 

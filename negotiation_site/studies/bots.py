@@ -36,6 +36,8 @@ QUIET_S = 4.0
 """At a table where nobody takes turns, a bot speaks after so long a silence."""
 REQUEST_S = 120.0
 """For one answer of the server, with everybody arriving at once."""
+KEPT_S = 3.0
+"""How long an idle connection is used again: shorter than servers keep them."""
 ASPIRATIONS = (0.30, 0.12, 0.03)
 """Share of its own value that a bot asks for with each offer; after the last it takes what does not lose, or leaves."""
 RECONNECTS = 8
@@ -116,7 +118,12 @@ async def _one(bot: "_Bot", trust: ssl.SSLContext) -> None:
         async with (
             asyncio.timeout(bot.plan.patience_s),
             httpx2.AsyncClient(
-                base_url=bot.plan.base, follow_redirects=True, timeout=REQUEST_S, verify=trust, trust_env=False
+                base_url=bot.plan.base,
+                follow_redirects=True,
+                timeout=REQUEST_S,
+                verify=trust,
+                trust_env=False,
+                limits=httpx2.Limits(max_connections=4, keepalive_expiry=KEPT_S),
             ) as http,
         ):
             bot.http = http
@@ -258,8 +265,17 @@ class _Bot:
         headers = dict(more.pop("headers", {}))
         if method == "POST":
             headers |= {"Origin": self.plan.base, "Referer": self.url}
+        lost = 0
         for _try in range(20):
-            answer = await self.http.request(method, url, headers=headers, **more)
+            try:
+                answer = await self.http.request(method, url, headers=headers, **more)
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
+                # A connection that the server had just given up: browsers send again, and no step is taken twice.
+                lost += 1
+                if lost > RECONNECTS:
+                    raise
+                await asyncio.sleep(0.2 * lost)
+                continue
             if answer.status_code != SLOWER:
                 return answer
             self.walk.slowed += 1
