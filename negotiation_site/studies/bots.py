@@ -348,6 +348,8 @@ class _Table:
                     await self.bot._beat(self.page)
                 if self._may_move(silent=not heard):
                     await self._move()
+        # The last view may come before the answer to the move that ended it.
+        self.bot.walk.moves += self.pending is not None
         return True
 
     def _may_move(self, *, silent: bool) -> bool:

@@ -65,7 +65,6 @@ class Command(ContractCommand):
             for number in range(1, count + 1)
         ]
         began = time.monotonic()
-        connections.close_all()
         with _site(options["url"], design) as url:
             plan = Plan(
                 base=url,
@@ -75,6 +74,7 @@ class Command(ContractCommand):
                 haggles=not options["leave"],
                 patience_s=options["patience"] or 900.0,
             )
+            connections.close_all()  # Nobody here reads while they walk.
             walking = time.monotonic()
             walks = bots.walk(plan, people, seed=options["seed"])
             ended = time.monotonic()
