@@ -223,7 +223,14 @@ def _role(role: str) -> str:
 
 
 def _ago(moment: datetime, now: datetime) -> str:
-    return seconds_text(max(0, int((now - moment).total_seconds())))
+    seconds = max(0, int((now - moment).total_seconds()))
+    if seconds < 120:
+        return seconds_text(seconds)
+    minutes = seconds // 60
+    if minutes < 120:
+        return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}
+    hours = minutes // 60
+    return ngettext("%(count)d hour", "%(count)d hours", hours) % {"count": hours}
 
 
 def _where(one: Somebody) -> str:
