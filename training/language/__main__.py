@@ -97,16 +97,30 @@ def _judge(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: P
         name, found = asked.agent, judging.judge_agent(config, registry.get(asked.agent))
     else:
         stages = [stage for stage in ("grpo", "sft") if (folder / stage).is_dir()]
-        name = asked.stage or next(iter(stages), "base")
+        stage = asked.stage or next(iter(stages), "base")
         ready = (
-            base.load(config) if name == "base" else base.merged(base.learned(config, folder / name, trainable=False))
+            base.load(config) if stage == "base" else base.merged(base.learned(config, folder / stage, trainable=False))
         )
+        name = f"{stage}-in-form" if asked.grammar else stage
         writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
-        found = judging.judge(config, writer, ready.tokenizer, grammar=asked.grammar)
-        name += " in the form" if asked.grammar else ""
+        file_of_games = folder / f"judge-{name}.jsonl"
+        folder.mkdir(parents=True, exist_ok=True)
+        file_of_games.unlink(missing_ok=True)
+        found = judging.judge(
+            config,
+            writer,
+            ready.tokenizer,
+            grammar=asked.grammar,
+            told=lambda done: _add(file_of_games, judging.line(done)),
+        )
     folder.mkdir(parents=True, exist_ok=True)
     runs.record(folder, "judge", (runs.figures(folder, "judge") or {}) | {name: found})
     return {name: found}
+
+
+def _add(file: Path, document: dict[str, Any]) -> None:
+    with file.open("a", encoding="utf-8") as games:
+        games.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 
 def _publish(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: Path) -> dict[str, Any]:

@@ -65,6 +65,8 @@ class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """How often each game is seen."""
     steps: int = 0
     """Updates; 0 follows from games and passes."""
+    stop_at: int = 0
+    """Update after which to stop, before the schedule of the learning rate is over; 0 for none."""
     batch: int = 1
     """Games of one forward pass, of each process."""
     accumulate: int = 2

@@ -81,16 +81,15 @@ def thought(action: Action, observation: Observation) -> str:
         case AcceptOffer():
             return f"{heard}. I take it."
         case MakeOffer():
-            left = observation.turns_left
-            return f"{heard}. My limit is {own}." if not offers else f"{heard}. {_hurry(left)}"
+            # The own price is first said beside the own limit: whoever writes from left to right decides it here.
+            price = table.money(observation, action.price_cents)
+            said = f"I ask {price}, more than" if observation.role is Role.SELLER else f"I bid {price}, less than"
+            limited = f"my {own}" if offers else f"my limit of {own}"
+            return f"{heard}. {said} {limited}.{' Last message.' if observation.turns_left == 1 else ''}"
         case RejectOffer():
             return f"{heard}. I turn it down."
         case _:
             return f"{heard}."
-
-
-def _hurry(left: int | None) -> str:
-    return "Last message." if left == 1 else "I can get more."
 
 
 class Demonstrated(NamedTuple):

@@ -92,6 +92,18 @@ class Log(TrainerCallback):
             )
 
 
+class Stop(TrainerCallback):
+    """Ends training after an update."""
+
+    def __init__(self, step: int) -> None:
+        self._step = step
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Whether this was it."""
+        if self._step and state.global_step >= self._step:
+            control.should_training_stop = True
+
+
 def token_rows(tokenizer: Any, shown: Demonstrations, *, longest: int) -> list[list[base.Row]]:
     """The demonstrations as ids, without rows that are too long and games that have no others."""
     games = (
@@ -156,7 +168,7 @@ def train(
         args=arguments_for(config, folder, games=len(games)),
         train_dataset=Games(games),
         data_collator=packed,
-        callbacks=[Log(folder), *callbacks],
+        callbacks=[Log(folder), Stop(config.sft.stop_at), *callbacks],
     )
     checkpoint = last_checkpoint(folder / "sft-trainer") if resume else None
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))

@@ -72,13 +72,16 @@ def model_agent(config: LanguageRun, *, backend: str = BACKEND, temperature: flo
     )
 
 
-def table(game: Game, spec: AgentSpec) -> Finished:
-    """Play one game with the agent of `spec` on the learner's chair."""
+def table(game: Game, spec: AgentSpec, told: Callable[[Finished], None] | None = None) -> Finished:
+    """Play one game with the agent of `spec` on the learner's chair; `told` hears of its end."""
     heard = Heard()
     seats = {party_of(game.role): Seat(spec, spec.build()), other_party(game.role): game.opponent}
     with calls.listening(calls.Listener(heard.take)):
         played = play(game.scenario, seats)
-    return Finished(game, played, heard.outcomes)
+    done = Finished(game, played, heard.outcomes)
+    if told is not None:
+        told(done)
+    return done
 
 
 def held_out(config: LanguageRun) -> list[Game]:
@@ -95,23 +98,32 @@ def play_together(
     *,
     salts: Sequence[int] = (),
     grammar: bool = False,
+    told: Callable[[Finished], None] | None = None,
 ) -> list[tuple[Finished, list[Asked]]]:
     """Play the games in step, `agent` asking the writer."""
     tables = Tables(writer, tokenizer, config.sampling, grammar=grammar)
     backends.seat(tables)
     spec = spec_of(agent)
-    jobs: list[Callable[[], Finished]] = [partial(table, game, spec) for game in games]
+    jobs: list[Callable[[], Finished]] = [partial(table, game, spec, told) for game in games]
     return tables.play(jobs, salts)
 
 
 def judge(
-    config: LanguageRun, writer: Writer, tokenizer: Any, *, temperature: float | None = None, grammar: bool = False
+    config: LanguageRun,
+    writer: Writer,
+    tokenizer: Any,
+    *,
+    temperature: float | None = None,
+    grammar: bool = False,
+    told: Callable[[Finished], None] | None = None,
 ) -> dict[str, Any]:
     """Figures of the model that `writer` writes with; `grammar` holds its answers to the protocol's form."""
     started, cpu = time.monotonic(), time.process_time()
     games = held_out(config)
     agent = model_agent(config, temperature=temperature)
-    finished = [done for done, _asked in play_together(config, games, writer, tokenizer, agent, grammar=grammar)]
+    finished = [
+        done for done, _asked in play_together(config, games, writer, tokenizer, agent, grammar=grammar, told=told)
+    ]
     return figures(finished, seconds=time.monotonic() - started) | {"cpu_seconds": round(time.process_time() - cpu, 1)}
 
 
@@ -172,6 +184,19 @@ def figures(finished: Sequence[Finished], *, seconds: float) -> dict[str, Any]:
 
 def _mean(numbers: Sequence[float]) -> float | None:
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def line(done: Finished) -> dict[str, Any]:
+    """One game in short, for a file that grows while many are played."""
+    return {
+        "seed": str(done.game.scenario.seed),
+        "role": done.game.role.value,
+        "opponent": done.game.opponent.spec.slug,
+        "share": own_share(done.game, done.played),
+        "deal": bool(metrics.outcome(done.game.scenario, done.played.log).deals),
+        "answers": done.outcomes,
+        "game": transcript(done),
+    }
 
 
 def transcript(done: Finished) -> list[str]:
