@@ -57,7 +57,7 @@ class Command(ContractCommand):
 
     def run(self, **options: Any) -> dict[str, Any]:
         study, count = _study(options["study"]), options["n"]
-        links = _links(study, count)
+        links, made = _links(study, count)
         design = conduct.newest_version(study).parsed
         run = secrets.token_hex(4)
         people = [
@@ -78,6 +78,8 @@ class Command(ContractCommand):
             walking = time.monotonic()
             walks = bots.walk(plan, people, seed=options["seed"])
             ended = time.monotonic()
+            if made is not None:
+                authoring.close_link(made, actor=None)
             return {
                 "study": study.slug,
                 "url": url,
@@ -144,8 +146,9 @@ def _study(slug: str) -> Study:
     return study
 
 
-def _links(study: Study, count: int) -> tuple[str, ...]:
-    """The study's open link; else one-time links that nobody has used; else an open link made for the bots."""
+def _links(study: Study, count: int) -> tuple[tuple[str, ...], RecruitmentLink | None]:
+    """The study's open link; else one-time links that nobody has used; else an open link made for the bots, which is
+    the second of the pair and is to be closed behind them."""
     there = RecruitmentLink.objects.filter(study=study, closed_at=None).order_by("pk")
     link = there.filter(kind=LinkKind.OPEN).first()
     unused = list(there.filter(kind=LinkKind.ONE_TIME, used_at=None)[:count])
@@ -154,11 +157,13 @@ def _links(study: Study, count: int) -> tuple[str, ...]:
     except StudyError as refused:
         raise _refuse(f"{study.slug}: {refused.sentence}") from refused
     if link is None and len(unused) == count:
-        return tuple(each.token for each in unused)
-    link = link or authoring.open_link(study, actor=None, label="bots")
+        return tuple(each.token for each in unused), None
+    if link is None:
+        made = authoring.open_link(study, actor=None, label="bots")
+        return (made.token,), made
     if problem := conduct.entry_problem(link, conduct.Identity()):
         raise _refuse(f"{study.slug}: {problem.sentence}")
-    return (link.token,)
+    return (link.token,), None
 
 
 # --- The site ---------------------------------------------------------------------------------------
