@@ -466,14 +466,17 @@ def _conceding(row: Conceding) -> str:
         if row.holds
         else _("Conceding %(who)s do not show both the lowest share and the lowest completion here.")
     ) % {"who": who}
-    found = _(
-        "%(most)s concedes most; the lowest share is that of %(share)s, the lowest deal rate that of %(deals)s."
-    ) % {
-        "most": title(row.most_conceding or ""),
-        "share": title(row.lowest_share_agent or ""),
-        "deals": title(row.lowest_deal_rate_agent or ""),
-    }
-    return f"{claim} {found}"
+    share, deals = row.lowest_share_agent, row.lowest_deal_rate_agent
+    found = [
+        _("%(most)s concedes most.") % {"most": title(row.most_conceding or "")},
+        _("All have the same share.")
+        if share is None
+        else _("The lowest share is that of %(who)s.") % {"who": title(share)},
+        _("All have the same deal rate.")
+        if deals is None
+        else _("The lowest deal rate is that of %(who)s.") % {"who": title(deals)},
+    ]
+    return " ".join([claim, *found])
 
 
 # --- CSV --------------------------------------------------------------------------------------------

@@ -115,9 +115,10 @@ class Conceding(msgspec.Struct, frozen=True, kw_only=True):
     most_conceding: str | None
     """Highest mean concession rate; None where fewer than two agents made steps."""
     lowest_share_agent: str | None
+    """None where all agents have the same; where the one that concedes most has as little as another, it is named."""
     lowest_deal_rate_agent: str | None
     lowest_share: bool | None
-    """Whether the one that concedes most has the lowest share."""
+    """Whether the one that concedes most has the lowest share; not where all have the same."""
     lowest_deal_rate: bool | None
     holds: bool | None
     """Both."""
@@ -386,21 +387,29 @@ def _conceding(role: Role, rows: Sequence[Habits]) -> Conceding:
             holds=None,
         )
     most = max(stepped, key=lambda row: _value(row.concession_rate))
-    shares = [row for row in rows if row.share.value is not None]
-    least_share = min(shares, key=lambda row: _value(row.share), default=None)
-    least_deals = min(rows, key=lambda row: _value(row.deal_rate))
-    lowest_share = None if least_share is None else _value(most.share) <= _value(least_share.share)
-    lowest_deal_rate = _value(most.deal_rate) <= _value(least_deals.deal_rate)
+    shares = [(row.agent, row.share.value) for row in rows if row.share.value is not None]
+    least_share = _lowest(shares, most.agent)
+    least_deals = _lowest([(row.agent, _value(row.deal_rate)) for row in rows], most.agent)
+    lowest_share = least_share == most.agent if shares else None
     return Conceding(
         role=role,
         agents=len(rows),
         most_conceding=most.agent,
-        lowest_share_agent=None if least_share is None else least_share.agent,
-        lowest_deal_rate_agent=least_deals.agent,
+        lowest_share_agent=least_share,
+        lowest_deal_rate_agent=least_deals,
         lowest_share=lowest_share,
-        lowest_deal_rate=lowest_deal_rate,
-        holds=None if lowest_share is None else lowest_share and lowest_deal_rate,
+        lowest_deal_rate=least_deals == most.agent,
+        holds=None if lowest_share is None else lowest_share and least_deals == most.agent,
     )
+
+
+def _lowest(rows: Sequence[tuple[str, float]], most_conceding: str) -> str | None:
+    """The agent with the least; among equals the one that concedes most. None where nobody has less than another."""
+    least = min((value for _, value in rows), default=None)
+    if least is None or all(value == least for _, value in rows):
+        return None
+    lowest = [agent for agent, value in rows if value == least]
+    return most_conceding if most_conceding in lowest else lowest[0]
 
 
 def _value(estimate: Estimate) -> float:

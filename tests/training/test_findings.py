@@ -100,6 +100,24 @@ def test_the_claim_about_conceding_is_stated_as_it_was_measured() -> None:
     assert (false.lowest_share, false.lowest_share_agent, false.holds) == (False, "firm", False)
 
 
+def test_nobody_has_the_lowest_deal_rate_where_all_deal_alike() -> None:
+    """The claim would otherwise come out true of a tournament in which every negotiation ends in a deal."""
+    firm, soft = seat("firm", concession_rate=0.05, share=0.7), seat("soft", concession_rate=0.4, share=0.2)
+    found = claims([firm, soft])[Role.BUYER]
+    assert (found.lowest_share, found.lowest_share_agent) == (True, "soft")
+    assert (found.lowest_deal_rate, found.lowest_deal_rate_agent, found.holds) == (False, None, False)
+
+
+def test_who_concedes_most_is_named_where_two_have_the_least() -> None:
+    rows = [
+        seat("a", concession_rate=0.1, share=0.2, price=None),
+        seat("b", concession_rate=0.4, share=0.2, price=None),
+        seat("c", concession_rate=0.2, share=0.7),
+    ]
+    found = claims(rows)[Role.BUYER]
+    assert (found.lowest_share_agent, found.lowest_deal_rate_agent, found.holds) == ("b", "b", True)
+
+
 def test_too_few_agents_or_steps_say_nothing() -> None:
     found = claims([seat("a", concession_rate=0.1), seat("b", concession_rate=None)])
     assert (found[Role.BUYER].holds, found[Role.BUYER].most_conceding) == (None, None)

@@ -54,8 +54,9 @@ def _sentence(row: dict[str, Any]) -> str:
     if row["holds"] is None:
         return f"Among {row['role']}s too few made steps to say whether conceding goes with faring worst."
     verdict = "true" if row["holds"] else "false"
+    share, deals = row["lowest_share_agent"], row["lowest_deal_rate_agent"]
     return (
         f"Conceding {row['role']}s show the lowest share and completion: {verdict}. {row['most_conceding']} concedes "
-        f"most; the lowest share is {row['lowest_share_agent']}'s, the lowest deal rate "
-        f"{row['lowest_deal_rate_agent']}'s."
+        f"most; {'all have the same share' if share is None else f'the lowest share is that of {share}'}, "
+        f"{'all have the same deal rate' if deals is None else f'the lowest deal rate that of {deals}'}."
     )
