@@ -20,7 +20,6 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from markets.engine.money import format_amount
-from markets.recipe_text import seconds_text
 from negotiation_site.studies import authoring, bonus_pages, building, conduct, events, monitor
 from negotiation_site.studies.authoring import AuthoringError
 from negotiation_site.studies.conduct import StudyError
@@ -223,14 +222,17 @@ def _role(role: str) -> str:
 
 
 def _ago(moment: datetime, now: datetime) -> str:
-    seconds = max(0, int((now - moment).total_seconds()))
+    return _span(int((now - moment).total_seconds()))
+
+
+def _span(seconds: int) -> str:
+    """A length of time as one looks at it while it runs: whole seconds, then minutes, then hours."""
     if seconds < 120:
-        return seconds_text(seconds)
-    minutes = seconds // 60
-    if minutes < 120:
-        return ngettext("%(count)d minute", "%(count)d minutes", minutes) % {"count": minutes}
-    hours = minutes // 60
-    return ngettext("%(count)d hour", "%(count)d hours", hours) % {"count": hours}
+        count = max(0, seconds)
+        return ngettext("%(count)d second", "%(count)d seconds", count) % {"count": count}
+    if seconds < 7_200:
+        return ngettext("%(count)d minute", "%(count)d minutes", seconds // 60) % {"count": seconds // 60}
+    return ngettext("%(count)d hour", "%(count)d hours", seconds // 3_600) % {"count": seconds // 3_600}
 
 
 def _where(one: Somebody) -> str:
@@ -271,7 +273,7 @@ def _person_line(study: Study, one: Somebody, now: datetime) -> PersonLine:
 
 
 def _table_line(table: Table, names: dict[str, str], now: datetime) -> TableLine:
-    left = "" if table.deadline_at is None else seconds_text(max(0, int((table.deadline_at - now).total_seconds())))
+    left = "" if table.deadline_at is None else _ago(now, table.deadline_at)
     return TableLine(
         who=" · ".join([*(names.get(each, each) for each in table.people), *([table.agent] if table.agent else [])]),
         condition=table.condition,

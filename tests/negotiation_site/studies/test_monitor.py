@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from markets.engine.scenarios import decode_scenario
 from markets.models import Seat, SeatKind
-from negotiation_site.studies import conduct, monitor, play
+from negotiation_site.studies import conduct, monitor, monitor_pages, play
 from negotiation_site.studies.design import Matching, Side
 from negotiation_site.studies.models import (
     Mode,
@@ -188,3 +188,19 @@ def test_a_participant_of_another_study_cannot_be_reached_through_one_s_own(stud
     assert client.get(address("study-monitor-person", study, elsewhere.public_id)).status_code == 404
     assert client.post(address("study-monitor-act", study, elsewhere.public_id), {"act": "end"}).status_code == 404
     assert conduct.refresh(elsewhere).state == State.ENTERED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-3, "0 seconds"),
+        (0, "0 seconds"),
+        (1, "1 second"),
+        (119, "119 seconds"),
+        (1_514, "25 minutes"),
+        (7_200, "2 hours"),
+    ],
+)
+def test_a_silence_is_told_in_a_unit_that_can_be_read(seconds: int, words: str) -> None:
+    now = timezone.now()
+    assert monitor_pages._ago(now - timedelta(seconds=seconds), now) == words
