@@ -22,10 +22,10 @@ NOTHING = (
 def head(
     *, licence: str, tables: Mapping[str, Mapping[str, int]], features: Sequence[Mapping[str, Any]] = ()
 ) -> list[str]:
-    """Lines of the head, dashes included. `tables` has per table the rows of each file."""
+    """Lines of the head, dashes included. `tables` has per table the rows of each file; the first is the default."""
     lines = ["---", f"license: {licence}", "configs:"]
-    for table, files in tables.items():
-        lines += [f"- config_name: {table}", "  data_files:"]
+    for number, (table, files) in enumerate(tables.items()):
+        lines += [f"- config_name: {table}", *(["  default: true"] if not number else []), "  data_files:"]
         present = {path: rows for path, rows in files.items() if rows} or files
         for path in present:
             stem = path.rsplit("/", 1)[-1].split(".")[0]

@@ -119,6 +119,15 @@ def test_a_folder_loads_without_an_edit(games, tmp_path, form):
     assert sum(map(len, data.values())) > 0
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_without_a_name_the_table_of_episodes_loads(games, tmp_path, form):
+    from datasets import load_dataset
+
+    making.make(Asked(format=form), tmp_path / "data")
+    data = load_dataset(str(tmp_path / "data"), cache_dir=str(tmp_path / "cache"))
+    assert "record_sha256" in next(iter(data.values())).column_names
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_data_set_of_nothing_is_read_with_its_columns(tmp_path, form):
     """`datasets` builds no split of nothing ("corresponds to no data"), so it is streamed."""
