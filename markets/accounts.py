@@ -24,6 +24,7 @@ from django.utils.translation import gettext as _
 
 from markets import episodes, erasure
 from markets.models import EpisodeSeat, Participant, SignUp
+from markets.signals import people_merged
 
 SIGN_UPS_AN_HOUR = 30
 """Accounts that may be made from one network address in an hour: a class behind one router, not a script."""
@@ -100,7 +101,9 @@ def _merge(own: Participant, guest: Participant) -> Brought:
     episodes.note_change(numbers)
     if not own.default_consent and guest.default_consent:
         own.default_consent = guest.default_consent
-        own.save(update_fields=["default_consent"])
+    own.barred_until = max(filter(None, (own.barred_until, guest.barred_until)), default=None)
+    own.save(update_fields=["default_consent", "barred_until"])
+    people_merged.send(sender=Participant, guest=guest, own=own)
     stayed = guest.seats.count()
     if not stayed and not guest.episode_seats.exists():
         guest.delete()

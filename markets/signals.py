@@ -17,3 +17,7 @@ whatever of that person their own tables hold; whoever withdraws data sets that 
 party_erased = Signal()
 """A party of an imported dialogue is being erased, in the transaction that does it. Keyword argument: `corpora`, the
 names of those that held it. Whoever withdraws data sets made of them returns how many."""
+
+people_merged = Signal()
+"""A guest's games become an account's, in the transaction that does it. Keyword arguments: `guest`, `own`, two
+participants. Packages above let what they keep of the guest be the account's."""

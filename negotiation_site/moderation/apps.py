@@ -13,8 +13,9 @@ class ModerationConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from markets.signals import words_erased
+        from markets.signals import people_merged, words_erased
 
+        people_merged.connect(_people_merge, dispatch_uid="moderation.people_merge")
         words_erased.connect(_words_go, dispatch_uid="moderation.words_go")
 
 
@@ -24,3 +25,13 @@ def _words_go(*, room_ids: Collection[int], **_: Any) -> None:
 
     HiddenWords.objects.filter(room__in=room_ids).delete()
     Report.objects.filter(room__in=room_ids).update(note="", answer="")
+
+
+def _people_merge(*, guest: Any, own: Any, **_: Any) -> None:
+    """Whoever signs in does not leave reports behind."""
+    from negotiation_site.moderation.models import Report
+
+    Report.objects.filter(reported=guest).update(reported=own)
+    for report in Report.objects.filter(reporter=guest):
+        if not Report.objects.filter(room=report.room, party=report.party, reporter=own).exists():
+            Report.objects.filter(pk=report.pk).update(reporter=own)

@@ -142,7 +142,9 @@ def test_a_choice_of_consent_comes_along_where_the_account_has_none():
 def test_everything_that_belongs_to_a_player_is_thought_of_when_players_are_merged():
     """Whoever hangs another table on a participant decides here what merging and erasing do to it."""
     belongings = {relation.get_accessor_name() for relation in Participant._meta.related_objects}
-    assert belongings == {"seats", "episode_seats"}
+    merged = {"seats", "episode_seats", "exports", "reports_of", "reports_by"}
+    studies_make_one_of_their_own = {"participation"}
+    assert belongings == merged | studies_make_one_of_their_own
 
 
 # --- Erasing ----------------------------------------------------------------------------------------

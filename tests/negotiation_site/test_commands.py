@@ -323,7 +323,7 @@ def catalogue(cli, tmp_path) -> str:
         "--family bilateral --catalogue things",
         "--family bilateral --catalogue things --values bands --cost lowest --turns 3",
         "--family bilateral --catalogue things --values lognormal:0.9:0.3 --cost constant:0.5 --opener buyer",
-        "--family multi_buyer --catalogue things --buyers-n 5 --stock 2 --values uniform:0.5:1.3 --rho 0.7",
+        "--family multi_buyer --catalogue things --buyers-n 5 --values uniform:0.5:1.3 --rho 0.7",
         "--family multi_buyer --unit money --values uniform:0:100 --cost constant:0 --buyers-n 4 --turns 8",
         "--family multi_buyer --unit money --values lognormal:50:0.5 --cost uniform:5:20",
         "--family multi_buyer --unit money --values constant:80 --cost constant:20",
@@ -625,7 +625,7 @@ def test_exporting_twice_gives_the_same_bytes_and_leaves_no_draft(cli, bench, tm
     cli(*simulation(episodes=3), "--store")
     first, again = (export(cli, tmp_path)[0]["sha256"] for _ in range(2))
     assert first == again
-    names = {"README.md", "SHA256SUMS", "episodes.jsonl", "export.json", "fields.json"}
+    names = {"README.md", "SHA256SUMS", "croissant.json", "episodes.jsonl", "export.json", "fields.json"}
     assert {path.name for path in tmp_path.iterdir()} == names
     assert not [path for path in tmp_path.parent.iterdir() if path.name.startswith(".export-")]
 

@@ -22,7 +22,9 @@ def read(client: Client, token: str) -> dict[str, dict[tuple[str, ...], float]]:
     found: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
-            found.setdefault(sample.name, {})[tuple(word for _name, word in sorted(sample.labels.items()))] = sample.value
+            found.setdefault(sample.name, {})[tuple(word for _name, word in sorted(sample.labels.items()))] = (
+                sample.value
+            )
     return found
 
 

@@ -45,7 +45,8 @@ def code_names() -> set[str]:
 
 @cache
 def words_of_the_code() -> set[str]:
-    source = [path for package in ("markets", "agents") for path in (ROOT / package).rglob("*.py")]
+    packages = ("markets", "agents", "negotiation_site/studies")
+    source = [path for package in packages for path in (ROOT / package).rglob("*.py")]
     return {word for path in source for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 

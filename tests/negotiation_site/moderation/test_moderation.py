@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from markets import episodes, erasure, export_masking
+from markets import accounts, episodes, erasure, export_masking
 from markets.engine.protocol import SELLER, Role, buyer_party
 from markets.masking import REMOVED
 from markets.models import EpisodeText, Utterance
@@ -184,3 +184,17 @@ def test_erasing_somebody_at_the_table_empties_what_was_written_about_it(game, s
     erasure.erase(participant=game.people[SELLER])
     assert list(Report.objects.values_list("note", "reporter")) == [("", None)]
     assert not HiddenWords.objects.exists()
+
+
+def test_signing_in_leaves_neither_a_report_nor_a_bar_behind(game):
+    report(game)
+    guest = game.people[B1]
+    services.bar(participant=guest, days=7)
+    account = User.objects.create_user("again")
+    own = rooms.person()
+    own.account = account
+    own.save()
+    accounts.bring_along(account=account, anonymous=guest)
+    own.refresh_from_db()
+    assert own.barred_until > timezone.now()
+    assert Report.objects.get().reported == own
