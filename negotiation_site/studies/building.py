@@ -6,6 +6,7 @@ and renders; what was typed is never lost.
 """
 
 import csv
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -49,6 +50,7 @@ from negotiation_site.studies.models import (
 
 RESERVED = ("new",)
 """Addresses that are pages of their own."""
+ADDRESS = re.compile(r"[A-Za-z0-9_-]{1,50}")
 SHOWN_LINKS = 50
 PLATFORM_QUERY = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
@@ -246,6 +248,9 @@ def new(request: HttpRequest) -> HttpResponse:
 def _slug_problems(slug: str) -> tuple[Problem, ...]:
     if not slug or slug in RESERVED:
         return (Problem("slug", _("Give the study an address of its own.")),)
+    if not ADDRESS.fullmatch(slug):
+        sentence = _("An address has letters, digits, hyphens and underscores, at most 50 of them.")
+        return (Problem("slug", sentence),)
     if Study.objects.filter(slug=slug).exists():
         return (Problem("slug", _("There is a study called “%(slug)s” already.") % {"slug": slug}),)
     return ()
@@ -542,7 +547,7 @@ def links_csv(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _plain(text: str) -> str:
     """A cell that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t\r" else text
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 @require_POST

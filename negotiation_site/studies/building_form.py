@@ -107,7 +107,9 @@ class Typed:
     """The form as it was sent: every field a text."""
 
     def __init__(self, words: Mapping[str, str]) -> None:
-        self._words = {key: str(value)[:LONGEST].replace("\r\n", "\n") for key, value in words.items()}
+        self._words = {
+            key: str(value)[:LONGEST].replace("\0", "").replace("\r\n", "\n") for key, value in words.items()
+        }
 
     def __getitem__(self, name: str) -> str:
         return self._words.get(name, "")

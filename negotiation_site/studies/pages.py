@@ -465,8 +465,10 @@ def consent(request: HttpRequest, participation: Participation) -> HttpResponse:
     try:
         if request.POST.get("agree") == "yes":
             conduct.agree(participation, scope=request.POST.get("scope", ""))
-        else:
+        elif request.POST.get("agree") == "no":
             conduct.decline(participation)
+        else:
+            return _page(request, participation, error=_("Say whether you agree to take part."))
     except StudyError as refused:
         return _page(request, participation, error=refused.sentence)
     return redirect("study-page", public_id=participation.public_id)
@@ -913,9 +915,12 @@ def end_words(outcome: Outcome) -> tuple[str, str]:
         ),
         Outcome.SCREENED_OUT: (
             _("Thank you for your time."),
-            _("The questions about the rules were not all answered, so the study ends here."),
+            _("The questions about the rules were not all answered right, so the study ends here."),
         ),
-        Outcome.DECLINED: (_("You did not take part."), _("Nothing about you was kept.")),
+        Outcome.DECLINED: (
+            _("You did not take part."),
+            _("Only that you declined is kept, so that nobody asks you again."),
+        ),
         Outcome.TIMED_OUT: (
             _("Your time ran out."),
             _("You were not heard of for longer than the study allows, so your part is over."),

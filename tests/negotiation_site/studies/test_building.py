@@ -1,5 +1,6 @@
 """A researcher builds a study in the browser; what could not be run is refused where it is typed; nobody else gets in."""
 
+import csv
 import re
 
 import pytest
@@ -80,6 +81,8 @@ def test_a_study_is_built_looked_at_opened_and_entered_without_code(browser, res
     browser.post(reverse("study-links", args=["mine"]), {"kind": "one_time", "count": "3"})
     assert made.links.count() == 4
     assert browser.get(reverse("study-links-csv", args=["mine"])).content.decode().count("/study/join/") == 4
+    mailing = list(csv.DictReader(browser.get(reverse("study-links-csv", args=["mine"])).content.decode().splitlines()))
+    assert [line["label"] for line in mailing].count("") == 3, "a link without a note has an empty cell"
     browser.post(reverse("study-status", args=["mine"]), {"status": "open"})
     way = made.links.get(kind="open")
     assert Client().post(reverse("study-join", args=[way.token])).status_code == 302
@@ -87,6 +90,11 @@ def test_a_study_is_built_looked_at_opened_and_entered_without_code(browser, res
     assert Client().post(reverse("study-join", args=[way.token])).status_code == 409
     kinds = set(made.events.values_list("kind", "actor__username"))
     assert {("status", "ada"), ("link", "ada"), ("version", "ada")} <= kinds
+
+
+def test_a_character_that_no_database_keeps_is_dropped_from_what_is_typed(browser):
+    browser.post(reverse("study-new"), fields(design(condition("one")), slug="mine", title="Who\0 gives in"))
+    assert conduct.newest_version(Study.objects.get(slug="mine")).title == "Who gives in"
 
 
 def test_buttons_add_and_take_away_entries_and_lose_nothing(browser):
@@ -122,6 +130,8 @@ def test_buttons_add_and_take_away_entries_and_lose_nothing(browser):
         ({"completion-url": "http://example.org"}, "begins with https://"),
         ({"completion-finished": "A", "completion-timed_out": "A"}, "Give every outcome a code of its own"),
         ({"slug": "new"}, "an address of its own"),
+        ({"slug": "Two words!"}, "An address has letters, digits, hyphens and underscores"),
+        ({"slug": "s" * 51}, "at most 50 of them"),
         ({"title": ""}, "Give the study a title."),
     ],
 )

@@ -50,6 +50,19 @@ class Browser(Client):
         self.send("go-on")
 
 
+def test_a_consent_page_that_is_sent_without_an_answer_asks_again_and_ends_nothing():
+    browser = Browser()
+    browser.begin(link(study()))
+    unanswered = browser.send("consent")
+    assert unanswered.status_code == 400
+    assert "Say whether you agree" in unanswered.content.decode()
+    assert browser.row.state == "entered"
+    browser.send("consent", agree="no")
+    over = browser.see()
+    assert browser.row.outcome == "declined"
+    assert "Only that you declined is kept" in over
+
+
 def test_somebody_walks_through_by_the_pages_alone():
     way = link(study(design(practice=Practice(agent="linear"), consent=Consent(text="**Read** this.", version="v3"))))
     browser = Browser()
