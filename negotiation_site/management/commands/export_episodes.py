@@ -70,4 +70,7 @@ class Command(ContractCommand):
         }
 
     def describe(self, document: Any) -> str:
-        return f"{document['episodes']} episodes in {document['rows']} rows are in {document['out']}."
+        made = f"{document['episodes']} episodes in {document['rows']} rows are in {document['out']}."
+        if document["rows"] or document["consent"] != "public":
+            return made
+        return f"{made} Only open data was asked for; --consent research takes what may be used on this server, too."

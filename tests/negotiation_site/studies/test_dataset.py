@@ -163,6 +163,17 @@ def test_the_command_and_the_other_export_agree(
         dataset.make(study, tmp_path / "d", scope="everybody")
 
 
+def test_an_export_of_open_data_alone_that_is_empty_says_how_to_get_the_rest(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deal(study)
+    call_command("export_episodes", format="jsonl", study=study.slug, out=tmp_path / "open")
+    assert "0 episodes in 0 rows" in (said := capsys.readouterr().out)
+    assert "--consent research" in said
+    call_command("export_episodes", format="jsonl", study=study.slug, consent="research", out=tmp_path / "all")
+    assert "--consent" not in capsys.readouterr().out
+
+
 def test_the_download_is_the_same_folder_and_its_author_s_alone(study: Study) -> None:
     deal(study)
     address = reverse("study-data", args=[study.slug])
