@@ -200,6 +200,12 @@ def set_status(study: Study, status: StudyStatus, *, actor: User | None, now: da
                 _("A study that is %(now)s cannot become %(then)s.")
                 % {"now": StudyStatus(study.status).label, "then": StudyStatus(status).label}
             )
+        if study.status == StudyStatus.CLOSED and play.has_open_games(study):
+            raise AuthoringError(
+                _(
+                    "Its games are open data now and tell the values that newcomers would meet. Copy it and open the copy."
+                )
+            )
         if status in (StudyStatus.PILOT, StudyStatus.OPEN):
             _judge(study.versions.order_by("-number")[0].parsed)
         study.status = status

@@ -175,6 +175,13 @@ def open_data(study: Study, *, now: datetime) -> int:
     return opened
 
 
+def has_open_games(study: Study) -> bool:
+    """Whether anybody can read a game of a live participant, with both values."""
+    return Seat.objects.filter(
+        participant__participation__study=study, participant__participation__mode=Mode.LIVE, consent_scope="public"
+    ).exists()
+
+
 def _round(
     participation: Participation,
     number: int,

@@ -406,3 +406,16 @@ def test_open_data_opens_when_the_study_is_closed_because_others_meet_the_same_d
     conduct.withdraw(gone)
     authoring.set_status(made, StudyStatus.CLOSED, actor=None)
     assert sorted(Episode.objects.values_list("consent_scope", flat=True)) == ["private", "public", "research"]
+    with pytest.raises(authoring.AuthoringError, match="tell the values"):
+        authoring.set_status(made, StudyStatus.OPEN, actor=None)
+
+
+def test_a_study_whose_games_stayed_closed_can_be_opened_again():
+    from negotiation_site.studies import authoring
+
+    made = study(design())
+    somebody = enter(link(made))
+    conduct.agree(somebody)
+    to(State.FINISHED, somebody)
+    authoring.set_status(made, StudyStatus.CLOSED, actor=None)
+    assert authoring.set_status(made, StudyStatus.OPEN, actor=None).status == StudyStatus.OPEN
