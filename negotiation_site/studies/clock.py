@@ -6,13 +6,22 @@ Idempotent, and safe beside other clocks: every step looks again under its lock.
 import logging
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from agents.registry import UnknownAgent
-from markets.models import RoomStatus, SeatKind
+from markets.models import RoomStatus, Seat, SeatKind
 from markets.services import RoomError, damage_noted
 from negotiation_site.studies import conduct, play
-from negotiation_site.studies.models import ENDED, Participation, State, StudyRound, StudyVersion
+from negotiation_site.studies.models import (
+    ENDED,
+    Mode,
+    Participation,
+    State,
+    Study,
+    StudyRound,
+    StudyStatus,
+    StudyVersion,
+)
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +32,26 @@ SHORTEST_IDLE = timedelta(seconds=60)
 
 def sweep(now: datetime) -> int:
     """How many participations and rounds were moved on."""
-    return tables(now) + waits(now) + ended_rooms(now) + silences(now)
+    return tables(now) + waits(now) + ended_rooms(now) + silences(now) + open_data(now)
+
+
+def open_data(now: datetime) -> int:
+    """Games to be opened of closed studies that somebody was still inside of when they were closed."""
+    waiting = Study.objects.filter(
+        status=StudyStatus.CLOSED,
+        pk__in=Participation.objects.filter(
+            Exists(Seat.objects.filter(participant__participation=OuterRef("pk")).exclude(consent_scope="public")),
+            mode=Mode.LIVE,
+            consent_scope="public",
+        ).values("study"),
+    )
+    opened = 0
+    for study in waiting.order_by("pk")[:BATCH]:
+        try:
+            opened += play.open_data(study, now=now)
+        except RoomError:
+            log.exception("Games of study %s cannot be opened", study.slug)
+    return opened
 
 
 def tables(now: datetime) -> int:

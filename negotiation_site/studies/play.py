@@ -30,7 +30,16 @@ from markets.services import AgentName, RoomError, RoomTerms
 from negotiation_site import seating
 from negotiation_site.studies import assignment, events
 from negotiation_site.studies.design import Condition, Design, Told
-from negotiation_site.studies.models import RELEASED, Mode, Participation, RoundOutcome, Study, StudyRound, StudyStatus
+from negotiation_site.studies.models import (
+    ENDED,
+    RELEASED,
+    Mode,
+    Participation,
+    RoundOutcome,
+    Study,
+    StudyRound,
+    StudyStatus,
+)
 
 KEEPER = "study"
 
@@ -165,7 +174,13 @@ def _consent(participation: Participation, seat: Seat, now: datetime) -> None:
 
 
 def open_data(study: Study, *, now: datetime) -> int:
-    """Open the games of those who agreed to open data; how many chairs. For a study that has been closed."""
+    """Open the games of those who agreed to open data; how many chairs. For a study that has been closed.
+
+    None while somebody is still inside: they meet the same draws.
+    """
+    live = Participation.objects.filter(study=study, mode=Mode.LIVE)
+    if live.exclude(state__in=ENDED).exists():
+        return 0
     agreed = Participation.objects.filter(study=study, mode=Mode.LIVE, consent_scope="public")
     seats = Seat.objects.filter(participant__participation__in=agreed).exclude(consent_scope="public")
     opened = 0

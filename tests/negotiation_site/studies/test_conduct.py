@@ -410,6 +410,24 @@ def test_open_data_opens_when_the_study_is_closed_because_others_meet_the_same_d
         authoring.set_status(made, StudyStatus.OPEN, actor=None)
 
 
+def test_open_data_waits_for_whoever_is_inside_when_the_study_is_closed():
+    from negotiation_site.studies import authoring
+    from negotiation_site.studies.design import Consent
+
+    made = study(design(consent=Consent(text="Yes?", version="1", scope="public")))
+    way = link(made)
+    done, inside = enter(way), enter(way)
+    for somebody in (done, inside):
+        conduct.agree(somebody)
+    to(State.FINISHED, done)
+    authoring.set_status(made, StudyStatus.CLOSED, actor=None)
+    clock.sweep(timezone.now())
+    assert set(Episode.objects.values_list("consent_scope", flat=True)) == {"research"}
+    to(State.FINISHED, inside)
+    clock.sweep(timezone.now())
+    assert set(Episode.objects.values_list("consent_scope", flat=True)) == {"public"}
+
+
 def test_a_study_whose_games_stayed_closed_can_be_opened_again():
     from negotiation_site.studies import authoring
 
