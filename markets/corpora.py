@@ -284,9 +284,10 @@ class Holding:
 
 def holdings() -> list[Holding]:
     """Every corpus, by name."""
-    rows = Corpus.objects.annotate(
+    counted = Corpus.objects.annotate(
         count=Count("dialogues"), deals=Count("dialogues", filter=Q(dialogues__outcome="deal"))
-    ).values_list("name", "format", "count", "deals")
+    )
+    rows = counted.order_by("name").values_list("name", "format", "count", "deals")
     return [Holding(name, format, SOURCES[format], count, deals) for name, format, count, deals in rows]
 
 
