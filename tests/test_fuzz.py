@@ -6,9 +6,8 @@ from tests import fuzz
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("seed", [11, 12])
-def test_the_server_bears_what_is_thrown_at_it(seed: int) -> None:
-    document = fuzz.run(inputs=250, seed=seed)
+def test_the_server_bears_what_is_thrown_at_it() -> None:
+    document = fuzz.run(inputs=300, seed=11)
     assert document["errors"] == []
     assert min(document["by_kind"].values()) > 5
     assert document["addresses"] > 80
