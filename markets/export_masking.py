@@ -9,9 +9,9 @@ masked. A word may be lost by mistake; names and street addresses are not looked
 
 import re
 
-from markets.masking import REMOVED
-
 EMAIL, LINK, PHONE = "[email]", "[link]", "[phone]"
+REMOVED = "[removed by the staff]"
+"""What stands where the staff took words away, in every table; in English in every language, as part of the record."""
 
 _EMAIL = re.compile(
     r"[\w.+%-]+\s?(?:[@＠]|[\[(]\s?at\s?[\])])\s?[\w-]+(?:\s?(?:\.|[\[(]\s?dot\s?[\])])\s?[\w-]+)+",

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from markets import identity, room_page, selectors
 from markets.engine.protocol import SELLER, buyer_of
-from markets.masking import REMOVED
+from markets.export_masking import REMOVED
 from markets.models import Participant, Room, Seat, SeatKind, Utterance
 from markets.presentation import Choice
 from negotiation_site.moderation import services

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from markets.masking import REMOVED
+from markets.export_masking import REMOVED
 from markets.models import EpisodeText, Participant, Room, Seat, SeatKind, Utterance
 from negotiation_site.moderation.models import HiddenWords, Reason, Report
 

@@ -4,10 +4,7 @@ Contract: a game number fixes scenario, seat and opponent. Training draws produc
 training part alone, judging those of the held-out part, from seeds that never meet.
 """
 
-import csv
 import random
-from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from agents import registry
@@ -18,13 +15,9 @@ from markets.engine import priors, splits
 from markets.engine.protocol import Action, Role
 from markets.engine.scenarios import Alternating, Family, ProductFacts, Recipe, Scenario, Split, sample
 from markets.engine.seeds import derive_seed
-from markets.importers import BadRow, csv_catalogue
+from training import products
 from training.config import ConfigError
 from training.language.config import Market
-
-ROOT = Path(__file__).resolve().parents[2]
-QUANTILES = 21
-"""Points of the public distribution of lowest over list price."""
 
 
 class Game(NamedTuple):
@@ -47,35 +40,9 @@ class Spoken:
         return with_words(self._agent.act(turn), turn)
 
 
-@lru_cache(maxsize=8)
-def products(catalogue: str) -> tuple[ProductFacts, ...]:
-    """Every product of a catalogue's file. Raises `ConfigError`."""
-    path = ROOT / catalogue
-    try:
-        rows = list(csv_catalogue.read(path))
-    except (OSError, ValueError, csv.Error) as error:
-        raise ConfigError(f"The catalogue {catalogue} cannot be read: {error}") from error
-    for row in rows:
-        if isinstance(row, BadRow):
-            raise ConfigError(f"The catalogue {catalogue} has a bad row, line {row.line}: {row.reason}")
-    return tuple(
-        ProductFacts(
-            sku=row.sku,
-            title=row.title,
-            category=row.category,
-            text=row.text,
-            list_price_cents=row.list_price_cents,
-            lowest_price_cents=row.lowest_price_cents,
-            highest_price_cents=row.highest_price_cents,
-        )
-        for row in rows
-        if not isinstance(row, BadRow)
-    )
-
-
 def pool(market: Market, split: Split) -> tuple[ProductFacts, ...]:
     """The products of one part. Raises `ConfigError` where there are none."""
-    found = splits.select(products(market.catalogue), split)
+    found = splits.select(products.read(market.catalogue), split)
     if not found:
         raise ConfigError(f"The catalogue {market.catalogue} has no products in its {split.value} part.")
     return found
@@ -84,25 +51,14 @@ def pool(market: Market, split: Split) -> tuple[ProductFacts, ...]:
 def recipe(market: Market, *, rounds: int, opener: Role, split: Split) -> Recipe:
     """The recipe of games with so many rounds."""
     cost = priors.parse_cost_spec(market.cost)
-    looked_up = isinstance(cost, priors.LowestSpec | priors.LowestRangeSpec)
     return Recipe(
         family=Family.BILATERAL,
         mechanism=Alternating(rounds=rounds, opener=opener),
         value_spec=priors.parse_value_spec(market.values),
         cost_spec=cost,
-        cost_prior=_lowest_shares(market.catalogue) if looked_up else priors.parse_value_spec(market.cost),
+        cost_prior=products.public_prior(market.catalogue, cost),
         split=split,
         opening_bid_share=None,
-    )
-
-
-@lru_cache(maxsize=8)
-def _lowest_shares(catalogue: str) -> priors.EmpiricalSpec:
-    """What is public of costs that are looked up: lowest over list price, over the whole catalogue."""
-    shares = sorted(fact.lowest_price_cents / fact.list_price_cents for fact in products(catalogue))
-    last = len(shares) - 1
-    return priors.EmpiricalSpec(
-        quantiles=tuple(round(shares[round(last * k / (QUANTILES - 1))], 6) for k in range(QUANTILES))
     )
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from markets import accounts, episodes, erasure, export_masking
 from markets.engine.protocol import SELLER, Role, buyer_party
-from markets.masking import REMOVED
+from markets.export_masking import REMOVED
 from markets.models import EpisodeText, Utterance
 from markets.services import RoomError, join_room, open_room
 from negotiation_site.moderation import services
