@@ -8,7 +8,7 @@ import hashlib
 import json
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -39,6 +39,12 @@ class Market(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Seats that are learned, in equal parts."""
     opponents: tuple[str, ...] = ("linear", "conceder", "boulware", "tit-for-tat", "split-the-difference")
     """Agents opposite, drawn with equal chance; `AGENT+PERSONA` is one with a way of talking."""
+    weights: tuple[float, ...] = ()
+    """Chances of the opponents, in their order and of any sum; equal when empty."""
+    model_calls: int = 0
+    """Answers that opponents may ask of language models in all; what is in the run's cache is not counted."""
+    model_tokens: int = 0
+    """Tokens that these answers may read and write in all; 0 for no limit of their own."""
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,6 +120,10 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scenarios: int = 200
     rounds: int = 4
     """Short games, so that a processor plays them in minutes."""
+    watch_every: int = 0
+    """Updates of imitation between two looks at games of its own; 0 for none."""
+    watch_games: int = 4
+    """Games of such a look, on products of the training part."""
 
 
 class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,6 +135,10 @@ class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     base: str = EMBEDDED
     """`embedded`, a folder, or a model's name on a hub where `download` allows it."""
     download: bool = False
+    device: str = "auto"
+    """`cpu`, `cuda:0`, … or `auto`: a graphics processor where one is found."""
+    data: str = ""
+    """Hash of the lessons to imitate, which lie in the run's folder; empty: the teachers of `sft` are played."""
     protocol: Literal["four_part", "tools"] = "four_part"
     precision: Literal["bf16", "fp32"] = "bf16"
     thoughts: bool = True
@@ -138,8 +152,23 @@ class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def sha256(self) -> str:
-        """Hash of everything above."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        """Hash of everything above; what came later and is left at its default changes no hash."""
+        told: dict[str, Any] = msgspec.to_builtins(self)
+        for part, came_later in (
+            (told, _LATER_RUN),
+            (told["market"], _LATER_MARKET),
+            (told["judging"], _LATER_JUDGING),
+        ):
+            for name, default in came_later.items():
+                if part[name] == default:
+                    del part[name]
+        return hashlib.sha256(msgspec.json.encode(told)).hexdigest()
+
+
+_LATER_RUN: dict[str, Any] = {"device": "auto", "data": ""}
+_LATER_MARKET: dict[str, Any] = {"weights": (), "model_calls": 0, "model_tokens": 0}
+_LATER_JUDGING: dict[str, Any] = {"watch_every": 0, "watch_games": 4}
+"""Keys that older runs' files do not have, with what they stand for there."""
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> LanguageRun:
@@ -178,7 +207,7 @@ def check(config: LanguageRun) -> None:
     names = [split_slug(slug) for slug in market.opponents]
     registry.refuse_held_out(tuple(slug for slug, _persona in names))
     splits.refuse_held_out(
-        values=priors.parse_value_spec(market.values),
+        values=priors.parse_value_rule(market.values),
         personas=[persona.value for _slug, persona in names if persona is not None],
     )
     for slug in (*(slug for slug, _ in names), *config.sft.teachers):
@@ -196,5 +225,9 @@ def check(config: LanguageRun) -> None:
             raise ConfigError(f"{what} must be at least 1, not {amount}.")
     if not market.roles or not market.rounds or not market.opponents or not config.sft.teachers:
         raise ConfigError("A run needs at least one role, one number of rounds, one opponent and one teacher.")
+    if market.weights and (len(market.weights) != len(market.opponents) or min(market.weights) <= 0):
+        raise ConfigError(
+            f"Weights are positive, one for each opponent: {len(market.opponents)} opponents, weights {market.weights}."
+        )
     if config.grpo.rollouts and config.grpo.group < 2:
         raise ConfigError("grpo.group must be at least 2: a game alone has nothing to be better than.")

@@ -7,6 +7,8 @@ training part alone, judging those of the held-out part, from seeds that never m
 import random
 from typing import NamedTuple
 
+import msgspec
+
 from agents import registry
 from agents.base import Agent, Turn
 from agents.play import Seat, seat
@@ -50,11 +52,13 @@ def pool(market: Market, split: Split) -> tuple[ProductFacts, ...]:
 
 def recipe(market: Market, *, rounds: int, opener: Role, split: Split) -> Recipe:
     """The recipe of games with so many rounds."""
-    cost = priors.parse_cost_spec(market.cost)
+    cost, values = priors.parse_cost_spec(market.cost), priors.parse_value_rule(market.values)
+    looks_up = isinstance(values, priors.HighestSpec | priors.RangeSpec)
     return Recipe(
         family=Family.BILATERAL,
         mechanism=Alternating(rounds=rounds, opener=opener),
-        value_spec=priors.parse_value_spec(market.values),
+        value_spec=values,
+        value_prior=products.public_prior(market.catalogue, values) if looks_up else msgspec.UNSET,
         cost_spec=cost,
         cost_prior=products.public_prior(market.catalogue, cost),
         split=split,
@@ -83,6 +87,7 @@ def _game(market: Market, drawn: int, *, role: Role, split: Split, rounds: int |
         pool(market, split),
         derive_seed("episode", drawn),
     )
-    spec = registry.get(rng.choice(market.opponents))
+    drawn_slug = rng.choices(market.opponents, market.weights)[0] if market.weights else rng.choice(market.opponents)
+    spec = registry.get(drawn_slug)
     sitting = seat(spec)
     return Game(scenario, role, sitting._replace(agent=Spoken(sitting.agent)))
