@@ -748,6 +748,8 @@ class Figure:
     """How it is computed or what it assumes, one sentence."""
     fraction: float | None = None
     """0..1 draws a bar under the number; None draws none."""
+    term: str = ""
+    """Anchor of the glossary's entry that the whole label leads to, where its words alone would not tell which."""
 
     @property
     def bar(self) -> str:
@@ -1095,6 +1097,10 @@ class GlossaryTerm:
     source: str = ""
     code_name: str = ""
     """Name in the code and in records: "surplus_share"."""
+    lead: str = ""
+    """The definition's first line: the plain sentence for players."""
+    phrases: tuple[str, ...] = ()
+    """Words on pages that lead here."""
 
 
 @dataclass(frozen=True, kw_only=True)

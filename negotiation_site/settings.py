@@ -216,6 +216,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["negotiation_site.templatetags.explained"],
         },
     }
 ]

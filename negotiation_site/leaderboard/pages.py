@@ -96,6 +96,8 @@ class Column:
     text: str
     note: str = ""
     numeric: bool = True
+    term: str = ""
+    """Anchor of the glossary's entry that the whole head leads to, where its words alone would not tell which."""
 
 
 @dataclass(frozen=True)
