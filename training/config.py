@@ -38,6 +38,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Chances of the opponents, in their order and of any sum; equal when empty."""
     model_calls: int = 0
     """Answers that opponents may ask of language models in all; what is in the run's cache is not counted."""
+    model_tokens: int = 0
+    """Tokens that these answers may read and write in all; 0 for no limit of their own."""
     reward: str = "seller_profit"
     """Name in `markets.engine.rewards`."""
     dialogue: Literal["ladder", "ledger"] = "ladder"
@@ -58,6 +60,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Products on the table at once."""
     rho: float = 0.0
     """Correlation of values."""
+    limited: bool = False
+    """Whether answers are limited, in training as at the table, to what can be read and loses no money."""
     axis: str = ""
     """Held-out axis of `markets.engine.splits` that the game is moved onto; for judging, never for training."""
 
@@ -209,6 +213,7 @@ _LATER_RUN: dict[str, Any] = {"base": "", "data": "", "device": "auto"}
 _LATER_GAME: dict[str, Any] = {
     "weights": (),
     "model_calls": 0,
+    "model_tokens": 0,
     "dialogue": "ladder",
     "role": "seller",
     "family": "multi_buyer",
@@ -219,6 +224,7 @@ _LATER_GAME: dict[str, Any] = {
     "products": 1,
     "rho": 0.0,
     "axis": "",
+    "limited": False,
 }
 _LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
 _LATER_GRPO: dict[str, Any] = {"warmup": 0}

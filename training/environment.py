@@ -49,6 +49,8 @@ class Table(NamedTuple):
     opponents: dict[Party, Seat]
     learner: Party = SELLER
     grammar: Grammar = LADDER
+    limited: bool = False
+    """Whether the learner's answers are limited to what its grammar allows there."""
 
 
 def recipe(game: Game, *, buyers: int, turns: int, cost: float) -> Recipe:
@@ -110,7 +112,7 @@ def draw_table(game: Game, seed: int) -> Table:
     learner = SELLER if game.role is Role.SELLER else buyer_party(1)
     others = [party for party in (SELLER, *map(buyer_party, range(1, scenario.buyers + 1))) if party != learner]
     opponents = {party: seat(_drawn(rng, slugs, game.weights)) for party in others}
-    return Table(scenario, opponents, learner, grammars.by_name(game.dialogue))
+    return Table(scenario, opponents, learner, grammars.by_name(game.dialogue), game.limited)
 
 
 def _drawn(rng: random.Random, pool: Sequence[AgentSpec], weights: Sequence[float]) -> AgentSpec:
@@ -124,6 +126,7 @@ class Episode:
     def __init__(self, table: Table) -> None:
         self.scenario = table.scenario
         self.learner = table.learner
+        self.limited = table.limited
         self._shown = 0
         clocked = isinstance(table.scenario.mechanism, EventDriven)
         self._run: _Turns | _Clocked = _Clocked(table) if clocked else _Turns(table)
@@ -161,6 +164,10 @@ class Episode:
             return None
         self.observation = self._observe()
         return self.conversation.heard(self.observation, self._news())
+
+    def allowed(self, answer: Sequence[str]) -> Sequence[str]:
+        """Words that may follow in the learner's answer where it is limited; none when it is complete."""
+        return self.conversation.allowed(self.observation, answer)
 
     def reward(self, function: rewards.RewardFunction) -> float:
         """What the episode is worth to the learner, from its log."""

@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.nn.functional import pad
 from torch.optim.lr_scheduler import LambdaLR
 from trl.trainer.grpo_trainer import GRPOTrainer
 
@@ -26,6 +25,7 @@ from markets.engine.seeds import derive_seed
 from training import guards, watching
 from training.config import RunConfig
 from training.environment import Episode, draw_table
+from training.limits import NOT_OWN, Limits
 from training.sampling import Trajectory, play
 from training.tokenizer import Codec
 
@@ -93,6 +93,8 @@ class Rollouts:
     def __init__(self, config: RunConfig, codec: Codec) -> None:
         self._config = config
         self._codec = codec
+        self.limits = Limits(codec)
+        """What may come next in limited games, for whoever scores what was drawn."""
         self._reward = rewards.by_name(config.game.reward, role=config.game.role)
         self.latest: list[Trajectory] = []
         """The trajectories of the last call, for transcripts and figures."""
@@ -121,7 +123,9 @@ class Rollouts:
         started, watch = time.perf_counter(), watching.Stopwatch()
         episodes = [Episode(tables[number]) for number in prompts]
         watch.environment += time.perf_counter() - started
-        self.latest = play(model, self._codec, episodes, generator=generator, watch=watch)
+        self.latest = play(model, self._codec, episodes, generator=generator, watch=watch, limits=self.limits)
+        trainer.limits = self.limits
+        trainer.written_under = padded_limits([t.limits for t in self.latest]).to(trainer.model.device)
         seconds = time.perf_counter() - started
         self.seconds = {"generation": seconds - watch.environment, "environment": watch.environment}
         episode_rewards = self.rewards = [episode.reward(self._reward) for episode in episodes]
@@ -138,8 +142,15 @@ class Rollouts:
             "logprobs": [t.logprobs for t in self.latest],
             "env_mask": [t.mask for t in self.latest],
             "token_turns": [t.turns for t in self.latest],
+            "token_limits": [t.limits for t in self.latest],
             "episode_rewards": episode_rewards,
         }
+
+
+def padded_limits(rows: Sequence[Sequence[int]]) -> torch.Tensor:
+    """(B, T) of rows of `Limits`, `NOT_OWN` where the learner did not write."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[NOT_OWN] * (width - len(row))] for row in rows])
 
 
 class EpisodeTrainer(GRPOTrainer):
@@ -149,6 +160,10 @@ class EpisodeTrainer(GRPOTrainer):
         self._run = config
         self.reference: Any = None
         """The imitator that learning started from; now and then the distance to it is logged."""
+        self.limits: Any = None
+        """The table that these rows are of."""
+        self.written_under = torch.zeros(0, 0, dtype=torch.long)
+        """(B, T) of what is scored next: the row that each of the learner's words was drawn under."""
         super().__init__(**arguments)
         if self.accelerator.num_processes != 1:
             raise RuntimeError("Baselines are taken over whole groups: run one process.")
@@ -175,6 +190,7 @@ class EpisodeTrainer(GRPOTrainer):
         for row, values in enumerate(rows):
             advantages[row, : len(values)] = torch.tensor(values)
         output["advantages"] = advantages
+        output["token_limits"] = padded_limits([row["token_limits"] for row in inputs]).to(mask.device)
         if "old_per_token_logps" in output:
             gap = (output["old_per_token_logps"] - output["sampling_per_token_logps"]) * mask
             self._metrics["train"]["sampling_gap/max"].append(gap.abs().max().item())
@@ -206,30 +222,33 @@ class EpisodeTrainer(GRPOTrainer):
         logits_to_keep: int,
         **keywords: Any,
     ) -> Any:
-        """TRL's scores, computed on rows of like length so that little padding is run through the model."""
-        prompt = input_ids.shape[1] - logits_to_keep
+        """TRL's scores of the learner's words, under what each was drawn under, and 0 everywhere else.
+
+        Rows of like length are run together, so that little padding is run through the model, and only what the
+        learner wrote is held against the vocabulary.
+        """
+        prompt, under = input_ids.shape[1] - logits_to_keep, self.written_under
         columns = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
         ends = (attention_mask * columns).amax(dim=1)  # (B,)
-        parts: list[tuple[Any, ...]] = []
-        order = torch.argsort(ends, stable=True)
-        for rows in order.split(ROWS_SCORED_TOGETHER):
+        zeros = torch.zeros(input_ids.shape[0], logits_to_keep, device=input_ids.device)
+        logprobs, entropies = zeros, zeros.clone()
+        for rows in torch.argsort(ends, stable=True).split(ROWS_SCORED_TOGETHER):
             width = max(int(ends[rows].max()), prompt + 1)
-            scored = super()._get_per_token_logps_and_entropies(
-                model, input_ids[rows, :width], attention_mask[rows, :width], width - prompt, **keywords
-            )
-            missing = input_ids.shape[1] - width
-            parts.append(tuple(None if x is None else pad(x, (0, missing)) for x in scored[:2]))
-        back = torch.argsort(order)
-        logprobs, entropies = (
-            None if column[0] is None else torch.cat(column)[back] for column in zip(*parts, strict=True)
-        )
-        assert logprobs is not None
+            hidden = model.model(input_ids=input_ids[rows, :width], attention_mask=attention_mask[rows, :width])[0]
+            own = under[rows, : width - prompt] != NOT_OWN  # (b, t)
+            logits = model.lm_head(hidden[:, prompt - 1 : width - 1][own])  # (n, V)
+            scores = torch.log_softmax(self.limits.masked(logits, under[rows, : width - prompt][own]), -1)
+            chosen = scores.gather(1, input_ids[rows, prompt:width][own][:, None])[:, 0]
+            where = (rows[:, None].expand_as(own)[own], own.nonzero()[:, 1])
+            logprobs = logprobs.index_put(where, chosen)
+            entropies = entropies.index_put(where, -(scores.exp() * scores).sum(-1))
         self._scored = logprobs.detach()
         return logprobs, entropies, None
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         if self._entropy_bonus_enabled:
             self.entropy_coef = entropy_coefficient(self._run, self.state.global_step)
+        self.written_under = inputs["token_limits"]
         parent: Any = super()
         loss = parent._compute_loss(model, inputs)
         guards.check_loss(loss.item(), step=self.state.global_step, stage="reinforcement")

@@ -5,7 +5,8 @@ rules or rewards (`training.environment`), losses, anything of TRL.
 
 Contract: the ids in a trajectory are the ids that were sampled or shown, in order, never tokenized
 again; the mask is 1 exactly on sampled ids, the stop token included; `turns` numbers the learner's
-answers from 0. Sampling is from the untruncated softmax at temperature 1, or greedy. The same
+answers from 0. Sampling is from the untruncated softmax at temperature 1, or greedy; where an episode
+limits its answers, over the words that may come next, and `limits` says which those were. The same
 weights, episodes and generator state give the same trajectories.
 """
 
@@ -18,6 +19,7 @@ import torch
 from transformers import DynamicCache
 
 from training.environment import Episode
+from training.limits import FREE, NOT_OWN, Limits
 from training.tokenizer import Codec
 from training.watching import Stopwatch
 
@@ -37,6 +39,8 @@ class Trajectory:
     """Per completion id: number of the answer it belongs to, -1 where it was shown."""
     logprobs: list[float] = field(default_factory=list)
     """Per completion id: log-probability under the sampling policy, 0 where it was shown."""
+    limits: list[int] = field(default_factory=list)
+    """Per completion id: row of `training.limits` that it was drawn under, `NOT_OWN` where it was shown."""
     answers: int = 0
 
     def show(self, ids: Sequence[int]) -> None:
@@ -45,13 +49,15 @@ class Trajectory:
         self.mask += [0] * len(ids)
         self.turns += [-1] * len(ids)
         self.logprobs += [0.0] * len(ids)
+        self.limits += [NOT_OWN] * len(ids)
 
-    def write(self, number: int, logprob: float) -> None:
+    def write(self, number: int, logprob: float, limit: int = FREE) -> None:
         """Append one id that the learner wrote."""
         self.completion_ids.append(number)
         self.mask.append(1)
         self.turns.append(self.answers)
         self.logprobs.append(logprob)
+        self.limits.append(limit)
 
 
 @torch.no_grad()
@@ -62,17 +68,22 @@ def play(
     *,
     generator: torch.Generator | None,
     watch: Stopwatch | None = None,
+    limits: Limits | None = None,
 ) -> list[Trajectory]:
-    """Play every episode to its end; `generator` draws the answers, None takes the likeliest."""
+    """Play every episode to its end; `generator` draws the answers, None takes the likeliest.
+
+    `limits` numbers what limited episodes allow; whoever scores the answers later brings its own.
+    """
     was_training = model.training
     model.eval()
     trajectories = [Trajectory(episode, codec.shown(episode.opening())) for episode in episodes]
     batch = _Batch(model, codec, len(trajectories))
+    limits = limits or Limits(codec)
     watch = watch or Stopwatch()
     live = list(trajectories)
     unread = [trajectory.prompt_ids for trajectory in live]
     while live:
-        unread, live = _one_turn(batch, live, unread, codec, generator, watch)
+        unread, live = _one_turn(batch, live, unread, codec, generator, watch, limits)
     model.train(was_training)
     return trajectories
 
@@ -84,6 +95,7 @@ def _one_turn(
     codec: Codec,
     generator: torch.Generator | None,
     watch: Stopwatch,
+    limits: Limits,
 ) -> tuple[list[list[int]], list[Trajectory]]:
     """One answer of every live episode and the table's reply; returns what goes on."""
     logits = batch.feed(unread)  # (B, V)
@@ -91,11 +103,17 @@ def _one_turn(
     open_rows = [True] * len(live)
     longest = codec.grammar.longest_answer
     for k in range(longest):
-        chosen, logprobs = _choose(logits, generator)
+        rows = [
+            limits.number(trajectory.episode.allowed(codec.words(answers[row])))
+            if open_rows[row] and trajectory.episode.limited
+            else FREE
+            for row, trajectory in enumerate(live)
+        ]
+        chosen, logprobs = _choose(limits.masked(logits, torch.tensor(rows, device=logits.device)), generator)
         for row, trajectory in enumerate(live):
             if open_rows[row]:
                 answers[row].append(chosen[row])
-                trajectory.write(chosen[row], logprobs[row])
+                trajectory.write(chosen[row], logprobs[row], rows[row])
                 open_rows[row] = chosen[row] != codec.end
         if k == longest - 1 or not any(open_rows):
             break

@@ -129,6 +129,7 @@ class Conversation:
         numbers = [thread.buyer for thread in observation.threads]
         self._lines = {number: _Line(number) for number in numbers}
         self._sold: set[int] = set()
+        self._numbers_of: dict[int, tuple[str, ...]] = {}
         self._spent = 0
         self.places: list[Place] = []
         """Who can be addressed by which place, as last told."""
@@ -407,13 +408,18 @@ class Conversation:
     def _products(self, observation: Observation) -> list[int]:
         return [k for k, product in enumerate(observation.products) if product.units_left > 0 and self._numbers(k)]
 
-    def _numbers(self, product: int) -> list[str]:
-        own = self._seen.products[product].reservation_value_cents
-        return [
-            word
-            for word in _NUMBERS
-            if (self._price(product, int(word)) >= own if self._seller else self._price(product, int(word)) <= own)
-        ]
+    def _numbers(self, product: int) -> tuple[str, ...]:
+        """The prices that lose no money; the own limit never changes, so they are looked for once."""
+        found = self._numbers_of.get(product)
+        if found is None:
+            own = self._seen.products[product].reservation_value_cents
+            prices = [self._price(product, number) for number in range(HIGHEST_NUMBER + 1)]
+            found = self._numbers_of[product] = tuple(
+                word
+                for word, price in zip(_NUMBERS, prices, strict=True)
+                if (price >= own if self._seller else price <= own)
+            )
+        return found
 
 
 def moments(observation: Observation, past: Sequence[SeenEvent]) -> Iterator[tuple[list[SeenEvent], SeenEvent | None]]:

@@ -26,6 +26,8 @@ class Played:
     mask: list[int]
     turns: list[int]
     reward: float
+    allowed: list[list[int] | None] | None = None
+    """Per completion id: the ids that it was drawn from; None for all of them."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,12 @@ def score(model: torch.nn.Module, episode: Played) -> tuple[torch.Tensor, torch.
     """(log-probability, entropy) of every completion token, each (T,)."""
     ids = torch.tensor([episode.prompt_ids + episode.completion_ids])
     logits = model(input_ids=ids).logits[0, :-1]
-    logprobs = torch.log_softmax(logits, dim=-1)
     start = len(episode.prompt_ids) - 1
+    for k, only in enumerate(episode.allowed or ()):
+        if only is not None:
+            others = [n for n in range(logits.shape[-1]) if n not in set(only)]
+            logits[start + k, others] = -1e9
+    logprobs = torch.log_softmax(logits, dim=-1)
     chosen = logprobs.gather(1, ids[0, 1:, None])[:, 0]
     entropy = -(logprobs.exp() * logprobs).sum(dim=-1)
     return chosen[start:], entropy[start:]

@@ -1,15 +1,22 @@
 """TRL against the oracle. If these fail, what we train is not what we say we train."""
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 
+from markets.engine.protocol import MoveRefused
+from markets.engine.seeds import derive_seed
 from tests.training import reference_loop, tiny
+from training import model as models
 from training import rollout
+from training import tokenizer as words
 from training.config import RunConfig
+from training.environment import Episode, draw_table
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +53,27 @@ def reference_episodes(trainer: rollout.EpisodeTrainer) -> list[reference_loop.P
     ]
 
 
+def drawn_from(trainer: rollout.EpisodeTrainer, run: RunConfig) -> list[list[list[int] | None]]:
+    """What each word of a limited rollout was drawn from, told by playing the games again."""
+    codec, found = trainer.rollout_func._codec, []
+    for k, t in enumerate(trainer.rollout_func.latest):
+        again = Episode(draw_table(run.game, derive_seed("train", run.seed, k // run.grpo.group)))
+        again.opening()
+        own: list[list[int] | None] = []
+        answer: list[str] = []
+        for number, written, following in zip(t.completion_ids, t.mask, [*t.mask[1:], 0], strict=True):
+            if not written:
+                own.append(None)
+                continue
+            own.append(codec.ids(again.allowed(answer)) or [codec.end])
+            answer += codec.words([number])
+            if not following:
+                again.act(answer[:-1])
+                answer = []
+        found.append(own)
+    return found
+
+
 def first_batch(trainer: rollout.EpisodeTrainer) -> dict[str, torch.Tensor]:
     """What the trainer makes of its first rollout, as `_compute_loss` takes it."""
     trainer.model.train()
@@ -54,15 +82,19 @@ def first_batch(trainer: rollout.EpisodeTrainer) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("turn_baseline", [True, False])
-@pytest.mark.parametrize("entropy_bonus", [0.05, 0.0])
+@pytest.mark.parametrize(("entropy_bonus", "limited"), [(0.05, False), (0.0, False), (0.05, True)])
 def test_trl_and_the_plain_loop_agree_on_loss_and_gradient(
-    tmp_path: Path, taught: tuple[Any, Any], turn_baseline: bool, entropy_bonus: float
+    tmp_path: Path, taught: tuple[Any, Any], turn_baseline: bool, entropy_bonus: float, limited: bool
 ) -> None:
     run = tiny.config(turn_baseline=turn_baseline, entropy_bonus=entropy_bonus)
+    if limited:
+        run = msgspec.structs.replace(run, game=msgspec.structs.replace(run.game, limited=True))
     model, other = copy.deepcopy(taught[0]), copy.deepcopy(taught[0])
     trainer = tiny.trainer(tmp_path, run, model, taught[1])
     batch = first_batch(trainer)
     played = reference_episodes(trainer)
+    if limited:
+        played = [replace(each, allowed=own) for each, own in zip(played, drawn_from(trainer, run), strict=True)]
     assert len({episode.reward for episode in played}) > 2
     with torch.no_grad():
         old = [reference_loop.score(other, episode)[0] for episode in played]
@@ -150,6 +182,19 @@ def test_the_stop_token_of_every_answer_is_trained_and_ids_are_those_that_were_s
         assert batch["tool_mask"][row, :size].tolist() == trajectory.mask
         stops += sum(n == end and m == 1 for n, m in zip(trajectory.completion_ids, trajectory.mask, strict=True))
     assert stops > 0
+
+
+def test_where_answers_are_limited_a_novice_writes_none_that_cannot_be_read_or_loses_money(tmp_path: Path) -> None:
+    run = tiny.config(games=4)
+    run = msgspec.structs.replace(run, game=msgspec.structs.replace(run.game, limited=True, costs=(40.0,)))
+    tokenizer = words.build()
+    novice = models.build(tiny.MODEL, tokenizer, seed=1)
+    trainer = tiny.trainer(tmp_path, run, novice, tokenizer)
+    batch = first_batch(trainer)
+    assert not any(isinstance(e.event, MoveRefused) for t in trainer.rollout_func.latest for e in t.episode.log)
+    assert min(trainer.rollout_func.rewards) >= 0
+    gap = (batch["old_per_token_logps"] - batch["sampling_per_token_logps"]) * batch["tool_mask"]
+    assert gap.abs().max() < 1e-5
 
 
 def test_what_was_sampled_is_scored_alike_with_and_without_cache_and_padding(
