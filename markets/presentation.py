@@ -997,6 +997,10 @@ class HomePage:
     resume_url: str = ""
     """A room of this visitor that is still going; empty when none."""
     resume_text: str = ""
+    first_url: str = ""
+    """Where a guided first game begins; empty where there is none."""
+    newcomer: bool = False
+    """Whether this visitor has finished no game yet."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,7 +216,10 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["negotiation_site.templatetags.explained"],
+            "builtins": [
+                "negotiation_site.templatetags.explained",
+                "negotiation_site.templatetags.first_game",
+            ],
         },
     }
 ]

@@ -20,6 +20,7 @@ from negotiation_site import (
     transcripts,
     views,
 )
+from negotiation_site.help import pages as help_pages
 from negotiation_site.leaderboard import corpora as leaderboard_corpora
 from negotiation_site.leaderboard import pages as leaderboard
 from negotiation_site.moderation import pages as moderation
@@ -50,6 +51,8 @@ urlpatterns = [
     path("leaderboard/corpora/", leaderboard_corpora.corpora_figures_page, name="leaderboard-corpora"),
     path("episodes/<slug:public_id>/", transcripts.transcript, name="transcript"),
     path("glossary/", views.glossary_page, name="glossary"),
+    path("help/", help_pages.help_page, name="help"),
+    path("help/first-game/", help_pages.begin, name="first-game"),
     path("runs/", training_pages.run_list, name="run-list"),
     path("runs/new/", training_forms.new, name="run-new"),
     path("runs/preview/", training_forms.preview, name="run-preview"),

@@ -22,6 +22,7 @@ from markets.presentation import Mark, MarkKind
 from markets.services import RoomError
 from negotiation_site import glossary, market_picture, seating
 from negotiation_site.dashboards import Chart
+from negotiation_site.help import first_game
 from negotiation_site.stack import full_stack_missing
 
 VERSION = "0.1.0"
@@ -49,6 +50,8 @@ def home(request: HttpRequest) -> HttpResponse:
         else "",
         resume_url=reverse("room", args=[running.room.public_id]) if running else "",
         resume_text=_("Back to your negotiation") if running else "",
+        first_url=reverse("first-game") if first_game.market() is not None else "",
+        newcomer=not first_game.has_played(participant),
     )
     return render(request, "home.html", {"page": page})
 
@@ -188,14 +191,14 @@ def play(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except RoomError as refused:
         return _render_market(request, market, error=refused.sentence)
-    return _enter(request, room)
+    return enter(request, room)
 
 
 def _seat_for_a_person(host: Role) -> frozenset[Party]:
     return frozenset({SELLER if host is Role.BUYER else buyer_party(1)})
 
 
-def _enter(request: HttpRequest, room: Room) -> HttpResponse:
+def enter(request: HttpRequest, room: Room) -> HttpResponse:
     """Into the room; a choice of consent made in an earlier game is made for this one too."""
     participant = identity.ensure_participant(request.session)
     seat = Seat.objects.get(room=room, participant=participant)
@@ -237,7 +240,7 @@ def rematch(request: HttpRequest, public_id: str) -> HttpResponse:
         )
     except RoomError as refused:
         return _render_market(request, market, error=refused.sentence)
-    return _enter(request, room)
+    return enter(request, room)
 
 
 def _same_opponent(market: Market, role: Role, others: list[Seat]) -> str:

@@ -4,6 +4,8 @@ from markets.engine.protocol import Role
 from markets.setup import MarketSpec
 
 CATALOGUE = "starter"
+FIRST = "first-negotiation"
+"""Where the guided first game is played."""
 
 MARKETS = (
     MarketSpec(
@@ -159,5 +161,19 @@ MARKETS = (
         turns=14,
         seller_agent="serial",
         buyer_agents="linear,tit-for-tat",
+    ),
+    MarketSpec(
+        slug=FIRST,
+        family="bilateral",
+        catalogue=CATALOGUE,
+        price_from_cents=2_000,
+        price_to_cents=30_000,
+        name="Your first negotiation",
+        summary="One seller who gives way, one thing you want, and room for a deal in every game: made for a first time.",
+        values="uniform:0.9:1.1",
+        turns=6,
+        seller_agent="conceder",
+        buyer_agents="conceder",
+        listed=False,
     ),
 )
