@@ -204,14 +204,14 @@ def _check_welcome(participant: Participant, now: datetime) -> None:
         )
 
 
-def _check_going(host: Participant) -> None:
-    """Raise `RoomError` where `host` has enough rooms going. Locks the host, so that requests sent together count."""
-    Participant.objects.select_for_update().filter(pk=host.pk).first()
-    going = Seat.objects.filter(participant=host).exclude(room__status=RoomStatus.ENDED).count()
+def _check_going(participant: Participant) -> None:
+    """Raise `RoomError` where somebody has enough rooms going. Locks the person, so that requests sent together count."""
+    Participant.objects.select_for_update().filter(pk=participant.pk).first()
+    going = Seat.objects.filter(participant=participant).exclude(room__status=RoomStatus.ENDED).count()
     if going >= MAX_OPEN_ROOMS:
         raise RoomError(
             "too_many_rooms",
-            f"You have {going} negotiations going. Finish or leave one before you open another.",
+            f"You have {going} negotiations going. Finish or leave one before you begin another.",
         )
 
 
@@ -254,6 +254,7 @@ def join_room(*, room: Room, token: str, participant: Participant, now: datetime
             raise RoomError("room_ended", "This negotiation is over.")
         if seat.kind != SeatKind.OPEN:
             raise RoomError("seat_taken", "Somebody else has taken this seat.")
+        _check_going(participant)
         seat.kind = SeatKind.PERSON
         seat.participant = participant
         seat.agent_slug = seat.agent_version = seat.agent_name = ""

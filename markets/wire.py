@@ -31,6 +31,8 @@ from markets.engine.protocol import (
 from markets.selectors import SeatView
 
 MAX_FRAME_CHARS = 65_536
+"""What is longer is answered with a sentence, up to the web server's own limit of 262,144 bytes (`--ws-max-size`: as many
+characters of any kind); what is longer than that is closed with 1009, which the page knows."""
 
 
 class _Frame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ pages = get_asgi_application()
 from markets.urls import websocket_urlpatterns  # noqa: E402  (models must be loaded first)
 from negotiation_site.leaderboard import pages as leaderboard  # noqa: E402
 from negotiation_site.studies.urls import websocket_urlpatterns as study_sockets  # noqa: E402
+from negotiation_site.throttle import OpenSockets  # noqa: E402
 
 
 async def no_such_socket(scope: Any, receive: Any, send: Any) -> None:
@@ -61,7 +62,7 @@ sockets.append(re_path(r"", not_a_view))
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": OwnPagesOnly(AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(sockets)))),
+        "websocket": OwnPagesOnly(AllowedHostsOriginValidator(AuthMiddlewareStack(OpenSockets(URLRouter(sockets))))),
     }
 )
 

@@ -32,12 +32,13 @@ from agents.learned import published
 from markets import export, selectors
 from markets.export_masking import mask, whole
 from markets.models import Episode, EpisodeSeat, Market
+from negotiation_site import throttle
 from negotiation_site.api import schemas, tokens
 from negotiation_site.api.models import ApiToken
 from negotiation_site.leaderboard import pages as leaderboard
 from negotiation_site.leaderboard.tables import Estimate
 from negotiation_site.reading_room import access
-from negotiation_site.reading_room.filters import Economics, narrowed
+from negotiation_site.reading_room.filters import PERSON, Economics, narrowed
 from training import runs
 from training.models import Run
 
@@ -59,6 +60,15 @@ class Bearer(HttpBearer):
         found = super().__call__(request)
         if found is None:
             raise AuthenticationError
+        wait_s = throttle.seconds_to_wait(throttle.SCRIPTS, person=throttle.account(found.owner))
+        if wait_s is not None:
+            raise Refused(
+                429,
+                "too_many_requests",
+                _("Your tokens may ask %(limit)d times in %(seconds)d seconds together. Ask again in %(wait)d seconds.")
+                % {"limit": throttle.SCRIPTS.person, "seconds": throttle.SCRIPTS.window_s, "wait": wait_s},
+                **{"Retry-After": str(wait_s)},
+            )
         try:
             tokens.count_request(found, now=timezone.now())
         except tokens.TooMany as error:
@@ -216,7 +226,7 @@ def _token(request: HttpRequest) -> ApiToken:
 
 @api.get(
     "/episodes",
-    response={200: schemas.Episodes, **PROBLEMS},
+    response={200: schemas.Episodes, **PROBLEMS, 404: schemas.Problem},
     summary="Finished negotiations",
     operation_id="episodes",
     tags=["episodes"],
@@ -225,6 +235,7 @@ def episodes(request: HttpRequest, asked: Query[schemas.EpisodesAsked]) -> Any:
     """The finished negotiations that the token may read, the oldest first, without their events."""
     _strict(request, asked)
     token = _token(request)
+    _refuse_unknown(market=asked.market, agent=asked.agent)
     found = access.episodes(token.owner)
     if asked.consent:
         found = found.filter(consent_scope=asked.consent)
@@ -271,6 +282,17 @@ def episode(request: HttpRequest, episode: str) -> Any:
     body = export.record(row, mask=mask)
     body["seats"] = [_seat(seat, token) for seat in row.seats.all()]
     return body | {"times": export.times(row)}
+
+
+def _refuse_unknown(*, market: str, agent: str) -> None:
+    """A slip of the pen is told, instead of a list that is empty for ever."""
+    if market and not Market.objects.filter(slug=market).exists():
+        raise Refused(404, "no_such_market", _("There is no market “%(market)s”.") % {"market": whole(market)[:60]})
+    if (
+        agent not in ("", PERSON, *(spec.slug for spec in (*registry.all_specs(), *registry.entered_specs())))
+        and not EpisodeSeat.objects.filter(agent_slug=agent).exists()
+    ):
+        raise Refused(404, "no_such_agent", _("There is no agent “%(agent)s”.") % {"agent": whole(agent)[:60]})
 
 
 def _aware(moment: datetime | None) -> datetime | None:

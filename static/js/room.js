@@ -30,6 +30,7 @@
   const READ_WAIT_MS = 700;
   const READ_CHARS = 2_000;
   const TOO_LARGE = 1009; // how a server closes on a frame that is too long for it
+  const TOO_MANY = 4429; // many pages of this browser listen already; this one asks now and then
   const CONFIRM_GUARD_MS = 250;
 
   const state = {
@@ -155,7 +156,8 @@
       return;
     }
     if (code === TOO_LARGE) giveUp(words.tooLong);
-    if (code >= 4400 && code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
+    if (code === TOO_MANY) link.tries = 6;
+    else if (code >= 4400 && code < 4500) return reloadOnce(); // not our seat any more: the server says what instead
     if (!link.poll) showConnection(link.opened ? "lost" : "connecting");
     refreshNotes();
     retry();

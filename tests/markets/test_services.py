@@ -101,6 +101,17 @@ def test_nobody_can_open_rooms_without_end_and_finished_ones_do_not_count():
     assert Room.objects.count() == services.MAX_OPEN_ROOMS + 1
 
 
+def test_who_has_many_rooms_going_does_not_sit_down_in_another(monkeypatch):
+    monkeypatch.setattr(services, "MAX_OPEN_ROOMS", 1)
+    game = staged(bilateral(), people=(B1, SELLER), start=False)
+    busy = rooms.person()
+    open_solo(host=busy)
+    with pytest.raises(RoomError, match="1 negotiations going") as refused:
+        services.join_room(room=game.room, token=game.seat(SELLER).join_token, participant=busy)
+    assert refused.value.code == "too_many_rooms"
+    assert game.fresh().status == RoomStatus.WAITING
+
+
 # --- Joining ----------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from markets.models import Room
 from negotiation_site import throttle
+from negotiation_site.api import tokens
 from tests.markets import rooms
 from tests.markets.engine.factories import B1, SELLER, bilateral
 from tests.markets.rooms import staged
@@ -119,6 +120,78 @@ def test_where_the_cache_does_not_answer_nobody_is_refused(client, monkeypatch):
 def test_limits_can_be_switched_off_for_load_tests(client, settings):
     settings.RATE_LIMITS = False
     assert {sign_in(client).status_code for _ in range(8)} == {TRIED}
+
+
+def enter_an_agent(client: Client, address: str):
+    return client.post("/agents/new/", {"name": "Ada"}, REMOTE_ADDR=address)
+
+
+def open_a_room(client: Client, address: str):
+    return client.post("/markets/nowhere/play/", {"seat": "buyer"}, REMOTE_ADDR=address)
+
+
+def make_a_move(client: Client, address: str):
+    return client.post("/rooms/nowhere/act/", "{}", content_type="application/json", REMOTE_ADDR=address)
+
+
+def make_an_account(client: Client, address: str):
+    return client.post("/account/sign-up/", {"username": "x"}, REMOTE_ADDR=address)
+
+
+def sign_in_at_the_administration(client: Client, address: str):
+    return client.post("/admin/login/", {"username": "x", "password": "y"}, REMOTE_ADDR=address)
+
+
+@pytest.mark.parametrize(
+    "act", [enter_an_agent, open_a_room, make_a_move, make_an_account, sign_in_at_the_administration]
+)
+def test_a_person_and_an_address_have_each_their_limit(act):
+    person = with_session(Client())
+    wandering = [act(person, f"192.0.2.{n}").status_code for n in range(4)]
+    assert (429 in wandering[:3], wandering[3]) == (False, 429), "one person, from address to address"
+    crowd = [act(with_session(Client()), "192.0.2.77").status_code for _ in range(6)]
+    assert (429 in crowd[:5], crowd[5]) == (False, 429), "many people, at one address"
+
+
+def script(owner: User) -> dict[str, str]:
+    return {"Authorization": f"Bearer {tokens.create(owner=owner, name='x' * (1 + tokens.of(owner).count()))[1]}"}
+
+
+def test_a_person_with_many_tokens_has_one_limit_and_says_when_to_come_back(monkeypatch):
+    monkeypatch.setattr(throttle, "SCRIPTS", replace(throttle.SCRIPTS, person=3))
+    owner = User.objects.create_user("ann")
+    answers = [
+        Client().get("/api/v1/agents", headers=script(owner), REMOTE_ADDR=f"192.0.2.{number}") for number in range(4)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert answers[3]["Retry-After"] == "50"
+    assert answers[3].json()["detail"] == "Your tokens may ask 3 times in 60 seconds together. Ask again in 50 seconds."
+    other = Client().get("/api/v1/agents", headers=script(User.objects.create_user("bob")))
+    assert other.status_code == 200
+
+
+def test_who_guesses_tokens_is_held_by_the_address(monkeypatch):
+    monkeypatch.setattr(throttle, "SCRIPTS", replace(throttle.SCRIPTS, address=3))
+    codes = []
+    for number in range(4):
+        guess = {"Authorization": f"Bearer parley_{number}"}
+        answer = Client().get("/api/v1/episodes", headers=guess, REMOTE_ADDR="192.0.2.5")
+        codes.append(answer.status_code)
+    assert codes == [401, 401, 401, 429]
+    assert answer.json()["error"] == "too_many_requests"
+
+
+def test_behind_a_proxy_the_address_is_the_visitors_and_not_what_somebody_claims(monkeypatch):
+    """uvicorn puts the proxy's word in place of the peer; a header that it does not believe counts for nothing."""
+    codes = [
+        Client()
+        .post(
+            "/account/sign-in/", {"username": "x"}, REMOTE_ADDR="192.0.2.9", headers={"X-Forwarded-For": f"10.0.0.{n}"}
+        )
+        .status_code
+        for n in range(6)
+    ]
+    assert codes[-1] == 429
 
 
 def test_every_named_limit_is_that_of_an_address_that_exists():

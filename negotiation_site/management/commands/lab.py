@@ -45,7 +45,7 @@ from negotiation_site.supervisor import Child, Program, Supervisor, die_with_par
 RUN = settings.VAR / "run"
 WEB = (
     "-m uvicorn negotiation_site.asgi:application --lifespan off --log-level warning --no-access-log"
-    " --ws-max-size 65536 --timeout-graceful-shutdown 3"
+    " --ws-max-size 262144 --timeout-graceful-shutdown 3"
 )
 WORKER = (
     "-m celery --quiet -A negotiation_site.celery worker -Q agents,default -P threads -c 8"

@@ -120,6 +120,17 @@ def test_the_page_names_every_address_parameter_and_field(client):
     assert "//cdn" not in text
 
 
+def test_a_market_or_an_agent_that_nobody_knows_is_told_and_not_an_empty_list():
+    script = Script(player())
+    assert "“nope”" in problem(script.get(f"{V1}/episodes?market=nope"), 404, "no_such_market")
+    assert "“nope”" in problem(script.get(f"{V1}/episodes?agent=nope"), 404, "no_such_agent")
+    assert script.get(f"{V1}/episodes?agent=linear").status_code == 200
+    assert script.get(f"{V1}/episodes?agent=person").status_code == 200
+    (episode,) = stored(rooms.market("bilateral"), seller="linear")
+    episode.seats.filter(party=SELLER).update(agent_slug="retired-long-ago")
+    assert len(script.items(f"{V1}/episodes?agent=retired-long-ago")) == 1
+
+
 # --- Who asks ----------------------------------------------------------------------------------------------
 
 
