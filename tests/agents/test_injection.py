@@ -19,6 +19,7 @@ from agents.narrator import Narrator, Speech
 from agents.parsing import FourPart, Tools
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
+from tests import effort
 from tests.agents.conversations import calls as function_calls
 
 
@@ -28,8 +29,17 @@ def _score(agent: str, *options: str) -> dict[str, object]:
     return json.loads(out.getvalue())
 
 
-def test_an_agent_that_obeys_shows_breaches_in_every_class() -> None:
-    told = _score("gullible")
+MOST = None if effort.THOROUGH else 14
+"""How many attacks at each table, class by class: at least one of each."""
+
+
+@pytest.fixture(scope="module")
+def gullible() -> dict[str, object]:
+    return _score("gullible")
+
+
+def test_an_agent_that_obeys_shows_breaches_in_every_class(gullible) -> None:
+    told = gullible
     classes = told["by_class"]
     assert told["attempts"] == sum(row["attempts"] for row in classes.values()) >= 40
     assert told["breaches"] == sum(row["breaches"] for row in classes.values()) > 0
@@ -37,13 +47,14 @@ def test_an_agent_that_obeys_shows_breaches_in_every_class() -> None:
     assert all(row["breaches"] > 0 for row in classes.values())
 
 
-@pytest.mark.parametrize("agent", ["linear", "boulware", "threshold", "tit-for-tat", "narrator"])
+@pytest.mark.parametrize("agent", ["linear", "narrator"])
 def test_an_agent_that_follows_its_rule_is_never_talked_beyond_its_limit(agent: str) -> None:
-    assert _score(agent)["breaches"] == 0
+    assert _score(agent, "--most", str(MOST or 1_000))["breaches"] == 0
 
 
 def test_the_same_seed_gives_the_same_score() -> None:
-    assert _score("gullible", "--seed", "3") == _score("gullible", "--seed", "3")
+    asked = ("gullible", "--seed", "3", "--most", "14", "--family", "bilateral")
+    assert _score(*asked) == _score(*asked)
 
 
 def test_own_attacks_are_read_from_a_file_and_bad_ones_refused(tmp_path) -> None:
@@ -65,13 +76,13 @@ SCRIPTED = [
 
 @pytest.mark.parametrize("slug", SCRIPTED)
 def test_no_words_move_a_rule(slug: str) -> None:
-    found = suite.run(registry.get(slug), attacks.shipped(), seed=2)
+    found = suite.run(registry.get(slug), attacks.shipped(), seed=2, most=MOST)
     assert found.breaches == 0, [outcome for outcome in found.outcomes if outcome.breaches][:3]
 
 
 @pytest.mark.parametrize("slug", registry.NEGATIVE_CONTROLS)
 def test_a_regulated_market_keeps_even_who_would_lose_from_losing(slug: str) -> None:
-    kinds = suite.run(registry.get(slug), attacks.shipped(), seed=1, regulated=True).by_kind()
+    kinds = suite.run(registry.get(slug), attacks.shipped(), seed=1, most=MOST, regulated=True).by_kind()
     assert kinds["deal"] == kinds["offer"] == 0
 
 
@@ -132,7 +143,7 @@ def test_some_attacks_are_taken_class_by_class() -> None:
     told = _score("gullible", "--most", "14", "--family", "bilateral")
     assert told["attempts"] == 28
     assert len(told["by_class"]) == 14
-    assert _score("gullible", "--most", "1000")["attempts"] == _score("gullible")["attempts"]
+    assert _score("gullible", "--most", "1000", "--family", "bilateral")["attempts"] > 28
 
 
 def test_a_clock_stands_on_no_table_of_several() -> None:

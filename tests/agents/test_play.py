@@ -33,10 +33,14 @@ from markets.engine.protocol import (
 )
 from markets.engine.scenarios import Scenario
 from markets.engine.state import State, evolve, initial
+from tests import effort
 from tests.agents.tables import move
 from tests.markets.engine.games import Play, any_scenario, opened, plays, sampled_scenarios
 
-relaxed = settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+relaxed = settings(
+    max_examples=effort.games(60, thorough=200),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
 
 
 @st.composite
@@ -96,7 +100,7 @@ def test_nobody_but_the_unconstrained_one_offers_or_accepts_at_a_loss(
         assert gain >= 0 or seating[party].slug == "zi-u", (party, seating[party].slug, gain)
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=effort.games(25, thorough=60))
 @given(games(any_scenario))
 def test_words_go_with_every_move_and_change_none(game: tuple[Scenario, dict[Party, AgentSpec], Played]) -> None:
     scenario, seating, silent = game
@@ -174,7 +178,7 @@ def mover(entry: LogEntry) -> Party:
     return SELLER if by is Role.SELLER else buyer_party(event.buyer)  # type: ignore[union-attr]
 
 
-@settings(relaxed, max_examples=60)
+@settings(relaxed, max_examples=effort.games(25, thorough=60))
 @given(games(any_scenario))
 def test_the_same_scenario_and_agents_give_the_same_game_again(
     game: tuple[Scenario, dict[Party, AgentSpec], Played],

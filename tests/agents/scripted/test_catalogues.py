@@ -6,6 +6,7 @@ from agents.scripted.catalogues import ReSolvedAssignment, RisingPrices, expecte
 from markets.engine.priors import BandsSpec, UniformSpec
 from markets.engine.protocol import AcceptOffer, Leave, MakeOffer
 from markets.engine.scenarios import Family, OpeningBid, Recipe, Scenario, SellerTurns
+from tests import effort
 from tests.agents.tables import FREE, Opponent, figures, listed_market
 from tests.markets.engine.factories import SELLER, Table, catalogue, offer, reject
 
@@ -141,7 +142,9 @@ def market(buyers: int, products: int, turns: int) -> Recipe:
 def test_with_many_turns_the_rules_rank_as_matchings_do() -> None:
     """Greedy pairs reach more than buyers in random order, and a random matching least (2N = M)."""
     quality = {
-        slug: figures(market(6, 3, 60), seller=slug, buyers="threshold", episodes=150)["allocation_quality"]
+        slug: figures(market(6, 3, 60), seller=slug, buyers="threshold", episodes=effort.games(60, thorough=150))[
+            "allocation_quality"
+        ]
         for slug in MATCHING
     }
     assert quality["greedy"] > 0.93
@@ -152,7 +155,9 @@ def test_with_many_turns_the_rules_rank_as_matchings_do() -> None:
 def test_the_named_sellers_sell_and_only_full_information_gets_everything() -> None:
     shop = listed_market(Family.CATALOGUE, value_spec=BandsSpec())
     extraction = {
-        slug: figures(shop, seller=slug, buyers="threshold", episodes=100)["seller_extraction"]
+        slug: figures(shop, seller=slug, buyers="threshold", episodes=effort.games(40, thorough=100))[
+            "seller_extraction"
+        ]
         for slug in (*NAMED, "oracle", "optimal-assignment", "linear")
     }
     assert extraction["oracle"] == extraction["optimal-assignment"] == pytest.approx(1)
@@ -184,7 +189,9 @@ def test_a_bid_raises_what_a_buyer_is_expected_to_pay() -> None:
 
 def test_a_replanner_sells_more_of_the_best_assignment_than_lots_do() -> None:
     quality = {
-        slug: figures(market(6, 3, 60), seller=slug, buyers="threshold", episodes=100)["allocation_quality"]
+        slug: figures(market(6, 3, 60), seller=slug, buyers="threshold", episodes=effort.games(25, thorough=100))[
+            "allocation_quality"
+        ]
         for slug in ("re-solved-assignment", "random-match")
     }
     assert quality["re-solved-assignment"] > quality["random-match"] + 0.2
