@@ -22,14 +22,17 @@ PATIENCE_S = 90
 class RunningLab:
     """A started lab. `url` is its address, `var` its folder."""
 
-    def __init__(self, *, var: Path, environment: Mapping[str, str] | None = None, port: int = 0) -> None:
+    def __init__(
+        self, *, var: Path, environment: Mapping[str, str] | None = None, port: int = 0, bare: bool = False
+    ) -> None:
         self.var = var
         self.environment = lab_environment(var) | dict(environment or {})
         self.log = var.parent / f"{var.name}.log"
         self.log_starts_at = self.log.stat().st_size if self.log.exists() else 0
+        arguments = ["--bare"] if bare else []
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "lab", "--port", str(port), "--stop-with-parent"],
+                [sys.executable, "manage.py", "lab", "--port", str(port), "--stop-with-parent", *arguments],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,

@@ -85,6 +85,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--stop-with-parent", action="store_true", help="stop when the process that started this one ends (Linux)"
         )
+        parser.add_argument("--bare", action="store_true", help="play no starter games: catalogue and markets alone")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["stop_with_parent"]:
@@ -96,7 +97,7 @@ class Command(BaseCommand):
             port = listener.getsockname()[1]
             url = f"http://{name_in_url(options['host'])}:{port}"
             try:
-                self.prepare()
+                self.prepare(bare=options["bare"])
             except DatabaseError as error:
                 raise CommandError(f"The database does not answer or refuses: {error}") from error
             if stopping.asked():
@@ -117,11 +118,11 @@ class Command(BaseCommand):
             self.stdout.write("Stopping.")
             self.stdout.flush()
 
-    def prepare(self) -> None:
+    def prepare(self, *, bare: bool) -> None:
         """Database, starter world and static files. Everything here may be run again and loses nothing."""
         call_command("migrate", interactive=False, verbosity=0)
         if "seed_demo" in get_commands():
-            call_command("seed_demo", stdout=self.stderr)
+            call_command("seed_demo", bare=bare, stdout=self.stderr)
         connections.close_all()
         collect_static_files()
 
