@@ -81,8 +81,8 @@ def hints(page: RoomPage) -> tuple[Hint, ...]:
             "value",
             "#panel-card",
             _(
-                "Your card is your secret: the thing is worth %(value)s to you. Every dollar below that is gained, every "
-                "dollar above it lost. The seller has such a number too, and neither of you sees the other's."
+                "Your card is your secret: the thing is worth %(value)s to you. What you pay less is gained, what "
+                "you pay more is lost. The seller has such a number too, and neither of you sees the other's."
             )
             % {"value": value},
             "reservation-value",
