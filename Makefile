@@ -21,7 +21,7 @@ PIP := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz
+.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz audit
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ verify-learning: $(FULL)/.installed-full ## Judge the shipped agents on fresh ga
 
 fuzz: install-dev ## Throw INPUTS (100000) strange frames, forms and addresses at the server; none may be an error
 	@$(PY) -m tests.fuzz --inputs $(or $(INPUTS),100000) $(ARGS)
+
+audit: install-dev ## Ask the advisory database of OSV about every pinned package; says so where it cannot be asked
+	@$(PY) -m tests.audit
 
 check: lint types imports test ## Format, lint, types, import contracts, tests: before a commit
 
