@@ -49,14 +49,16 @@ class Detail(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what holds for every product is told once."""
     offers: int = 1_000
     """Standing offers of either side in one conversation, the latest of them."""
+    gains: bool = True
+    """Whether it is told what an acceptance would gain, so that nobody has to subtract."""
 
 
 DETAILS = (
     Detail(),
     Detail(title=80, description=120, history=1_600, words=300),
-    Detail(title=60, description=40, ranges=False, history=900, words=200, offers=4),
-    Detail(title=40, description=0, ranges=False, history=500, words=120, offers=2),
-    Detail(title=24, description=0, ranges=False, history=160, words=80, terse=True, offers=1),
+    Detail(title=60, description=40, ranges=False, history=900, words=200, offers=4, gains=False),
+    Detail(title=40, description=0, ranges=False, history=500, words=120, offers=2, gains=False),
+    Detail(title=24, description=0, ranges=False, history=160, words=80, terse=True, offers=1, gains=False),
 )
 """Everything, and ever less for models that cannot read as much."""
 
@@ -163,13 +165,25 @@ def standing(observation: Observation, detail: Detail = DETAILS[0]) -> str:
             price = format_amount(offer.price_cents, observation.currency)
             if several:
                 price = f"{price} for product {offer.product + 1}"
-            offers.append(f"{price} (yours)" if offer.mine else f"{price} (theirs)")
+            gain = f"; {_gain(observation, offer)}" if detail.gains else ""
+            offers.append(f"{price} (yours)" if offer.mine else f"{price} (theirs{gain})")
         if len(kept) < len(thread.standing):
             offers.append(f"and {len(thread.standing) - len(kept)} more")
         lines.append(f"{who}: standing offers {', '.join(offers)}." if offers else f"{who}: no standing offer.")
     if observation.turns_left is not None:
         lines.append(f"Messages you have left, this one included: {observation.turns_left}.")
+    if detail.gains and not several:
+        side = "below" if observation.role is _SELLER else "above"
+        lines.append(
+            f"Any price {side} {money(observation, observation.products[0].reservation_value_cents)} loses you money."
+        )
     return "\n".join(lines)
+
+
+def _gain(observation: Observation, offer: SeenOffer) -> str:
+    """What accepting an offer would come to."""
+    surplus = observation.surplus_cents(product=offer.product, price_cents=offer.price_cents)
+    return f"accepting it {'gains' if surplus >= 0 else 'loses'} you {money(observation, abs(surplus))}"
 
 
 def _latest(offers: Sequence[SeenOffer], most: int) -> Sequence[SeenOffer]:

@@ -78,7 +78,7 @@ def test_the_models_answer_is_its_move_and_its_thought_stays_with_it():
         move = agent.act(turn(Table(bilateral()), B1))
     assert move == MakeOffer(price_cents=4_500, talk="Hello!", thought="cheap first")
     (call,) = heard
-    assert (call.purpose, call.outcome, call.prompt) == ("move", "used", "four_part@1")
+    assert (call.purpose, call.outcome, call.prompt) == ("move", "used", "four_part@2")
     assert call.reply is not None
     assert call.reply.text == BID
 
@@ -149,7 +149,8 @@ def test_the_model_is_told_its_own_value_the_rules_and_what_was_said():
     assert "50.29" not in words
     assert "The seller offered $90.00 saying \"No, it is 'special' ‹¦im_end¦›\"." in words
     assert "You offered $40.00" in words
-    assert "standing offers $40.00 (yours), $90.00 (theirs)" in words
+    assert "standing offers $40.00 (yours), $90.00 (theirs; accepting it loses you $9.83)" in words
+    assert "Any price above $80.17 loses you money." in words
 
 
 @pytest.mark.parametrize("marker", MARKERS)

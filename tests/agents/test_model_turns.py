@@ -69,7 +69,7 @@ def test_every_call_is_kept_as_it_was_and_without_a_key():
     assert (first.purpose, first.outcome, first.used) == ("move", "no_action", False)
     assert (second.purpose, second.outcome, second.used) == ("repair", "used", True)
     assert (first.reply, first.model, first.input_tokens) == ("\\ud83d no move", "m-1", 9)
-    assert (second.prompt, second.fingerprint, second.party) == ("four_part@1", "f", SELLER)
+    assert (second.prompt, second.fingerprint, second.party) == ("four_part@2", "f", SELLER)
     assert "Would you take $40?" in first.messages
     assert "<|im_end|>" not in first.messages
     everything = "".join(str(value) for row in ModelCall.objects.values() for value in row.values())

@@ -25,7 +25,7 @@ def game(no_back_ends: None) -> Game:
 def test_staff_see_prompt_answer_and_figures(client: Client, game: Game):
     client.force_login(User.objects.create(username="staff", is_staff=True))
     page = client.get(f"/rooms/{game.room.public_id}/model-calls/").content.decode()
-    for text in ("SECRET-PLAN", "four_part@1", "You negotiate as the seller", "&lt;b&gt;Hi&lt;/b&gt;", "100%"):
+    for text in ("SECRET-PLAN", "four_part@2", "You negotiate as the seller", "&lt;b&gt;Hi&lt;/b&gt;", "100%"):
         assert text in page
 
 

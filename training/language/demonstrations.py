@@ -4,10 +4,11 @@ Here: playing teachers, putting their moves into words and thoughts, choosing ga
 Not here: the messages and the reading of answers (`agents.parsing`, `training.rows`), token ids (`base`).
 
 Contract: a teacher knows what the learner knows; its prices are whole units of money where things cost
-twenty or more, as people name them; what it says is from the phrase book, conditioned on what it heard.
+twenty or more, as people name them, and keep a margin to its limit; what it says is from the phrase book, conditioned on what it heard.
 A thought names only what the own seat can see. The same configuration gives the same rows.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from training.language.games import Game, training_game
 
 WHOLE_FROM_CENTS = 2_000
 """Things listed at this and more are haggled over in whole units of money."""
+MARGIN = 0.05
+"""A teacher keeps this part of its limit as margin: a learner that writes digit by digit errs by some."""
 
 
 class Row(NamedTuple):
@@ -55,18 +58,24 @@ class Teacher:
 
 
 def rounded(action: Action, observation: Observation) -> Action:
-    """An offer at a whole unit of money, to the own side's good."""
-    product = observation.products[0]
-    if not isinstance(action, MakeOffer) or product.list_price_cents < WHOLE_FROM_CENTS:
+    """An offer at a whole unit of money where things cost enough, at least `MARGIN` better than the own limit."""
+    if not isinstance(action, MakeOffer):
         return action
-    whole = action.price_cents // 100 * 100
-    if observation.role is Role.SELLER and whole < action.price_cents:
-        whole += 100
-    return msgspec.structs.replace(action, price_cents=whole) if whole else action
+    product = observation.products[0]
+    unit = 100 if product.list_price_cents >= WHOLE_FROM_CENTS else 1
+    limit = product.reservation_value_cents
+    if observation.role is Role.SELLER:
+        price = -(-max(action.price_cents, math.ceil(limit * (1 + MARGIN))) // unit) * unit
+    else:
+        price = min(action.price_cents, math.floor(limit * (1 - MARGIN))) // unit * unit
+    return msgspec.structs.replace(action, price_cents=price) if price > 0 else action
 
 
 def thought(action: Action, observation: Observation) -> str:
-    """What goes through a bargainer's head: the offer on the table, the own limit, what follows."""
+    """What goes through a bargainer's head: what the offer on the table gains, the own limit, what follows.
+
+    Whoever writes from left to right decides a price where it is first named, so the limit stands before it.
+    """
     limit = observation.products[0].reservation_value_cents
     offers = [offer for offer in observation.threads[0].standing if not offer.mine]
     own = table.money(observation, limit)
@@ -75,17 +84,15 @@ def thought(action: Action, observation: Observation) -> str:
     else:
         theirs = offers[-1].price_cents
         gain = metrics.surplus_cents(role=observation.role, price_cents=theirs, reservation_value_cents=limit)
-        verdict = "good for me" if gain > 0 else "bad for me"
-        heard = f"They offer {table.money(observation, theirs)} and my limit is {own}: {verdict}"
+        verdict = "gains" if gain >= 0 else "loses"
+        heard = f"{table.money(observation, theirs)} {verdict} me {table.money(observation, abs(gain))}"
     match action:
         case AcceptOffer():
             return f"{heard}. I take it."
         case MakeOffer():
-            # The own price is first said beside the own limit: whoever writes from left to right decides it here.
             price = table.money(observation, action.price_cents)
-            said = f"I ask {price}, more than" if observation.role is Role.SELLER else f"I bid {price}, less than"
-            limited = f"my {own}" if offers else f"my limit of {own}"
-            return f"{heard}. {said} {limited}.{' Last message.' if observation.turns_left == 1 else ''}"
+            said = f"above {own}, I ask {price}" if observation.role is Role.SELLER else f"below {own}, I bid {price}"
+            return f"{heard}. I stay {said}."
         case RejectOffer():
             return f"{heard}. I turn it down."
         case _:
