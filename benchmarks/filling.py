@@ -4,9 +4,10 @@ Here: settings that point at a folder of the benchmark's own, and episodes as a 
 tournaments of scripted agents, with words where those of the site keep them, and rooms of people with their seats,
 events, agents' turns and sessions. Not here: measuring.
 
-Contract. What is missing up to the number asked for is played by the engine and written through the same functions as
-on the site (`episodes.simulated_rows`, `episodes.insert`), a thousand to a transaction; what is there is left. The
-ends of the games are spread over a year. Some 60 microseconds to 2 milliseconds an episode, by market and words.
+Contract. What is missing is played by the engine and written through the same functions as on the site
+(`episodes.simulated_rows`, `episodes.insert`), a thousand to a transaction; what is there is left. The ends of the games
+are spread over a year. With `copies` a part is played and the rest are copies of its rows, as scenarios of their own:
+figures over them mean nothing, but tables and indexes have the size and the spread that they would have.
 """
 
 import os
@@ -47,14 +48,15 @@ def own_site(folder: Path) -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
 
 
-def fill(wanted: int, *, words: bool = False, rooms: bool = False, sessions: int = 0) -> None:
-    """Bring the record up to `wanted` episodes; `rooms` puts a room under every game of people."""
+def fill(wanted: int, *, words: bool = False, rooms: bool = False, sessions: int = 0, copies: int = 1) -> None:
+    """Bring the record up to some `wanted` episodes; `rooms` puts a room under every game of people."""
     from django.core.management import call_command
 
     from markets.models import Episode, Market, Participant
 
     if Episode.objects.count() >= wanted:
         return
+    wanted //= copies
     call_command("seed_demo", verbosity=0, stdout=sys.stderr)
     started, done = time.perf_counter(), Episode.objects.count()
     people = [Participant.objects.get_or_create(pseudonym=f"Player {number}")[0] for number in range(PEOPLE)]
@@ -71,6 +73,44 @@ def fill(wanted: int, *, words: bool = False, rooms: bool = False, sessions: int
             _store(market, batch, end, people=people if name == "people" else [], rooms=rooms, chance=chance)
             done += len(batch)
             print(f"{done:,} episodes stored, {time.perf_counter() - started:.0f} s", file=sys.stderr)
+    for copy in range(1, copies):
+        _copy(copy, of=copies)
+        print(f"copy {copy} made, {time.perf_counter() - started:.0f} s", file=sys.stderr)
+
+
+def _copy(number: int, *, of: int) -> None:
+    """The played rows once more, with numbers and addresses of their own."""
+    from django.core.management.color import no_style
+    from django.db import connection, transaction
+
+    from markets.models import AgentTurn, Episode, EpisodeSeat, EpisodeText, Room, RoomEvent, Seat, Utterance
+
+    tables = (Room, Seat, RoomEvent, Utterance, AgentTurn, Episode, EpisodeSeat, EpisodeText)
+    within = {model: model._default_manager.order_by("pk").values_list("pk", flat=True).last() or 0 for model in tables}
+    first = {model: last // number for model, last in within.items()}  # The last of the played ones.
+    own = {"public_id", "join_token"}
+    with transaction.atomic(), connection.cursor() as cursor:
+        for model in tables:
+            shown, taken = [], []
+            for field in model._meta.concrete_fields:
+                column = str(field.column)
+                shown.append(f'"{column}"')
+                if field.primary_key:
+                    taken.append(f'"{column}" + {first[model] * number}')
+                elif column in own:
+                    taken.append(f"\"{column}\" || '.{number}'")
+                elif column == "scenario_key":
+                    taken.append(f'"{column}" / {of} * {of} + {number}')
+                elif field.is_relation and field.related_model in first:
+                    taken.append(f'"{column}" + {first[field.related_model] * number}')
+                else:
+                    taken.append(f'"{column}"')
+            cursor.execute(
+                f'INSERT INTO "{model._meta.db_table}" ({", ".join(shown)}) '
+                f'SELECT {", ".join(taken)} FROM "{model._meta.db_table}" WHERE id <= {first[model]}'
+            )
+        for statement in connection.ops.sequence_reset_sql(no_style(), tables):
+            cursor.execute(statement)
 
 
 def _store(
