@@ -21,7 +21,7 @@ from agents.scripted.talk import filled, sentences, short_name
 from markets.engine.observation import Observation
 from markets.engine.protocol import AcceptOffer, Action, Leave, MakeOffer, Role
 
-VERSION = "2"
+VERSION = "3"
 """Of the sentences and the rules for remarks; a narrator's version holds it. A test has the sentences' digest."""
 
 _BOTH: dict[Remark, tuple[str, ...]] = {
@@ -57,6 +57,8 @@ _BOTH: dict[Remark, tuple[str, ...]] = {
     ),
     Remark.THANKS: ("You are welcome.", "My pleasure.", "And thank you for your time.", "Thank you as well."),
     Remark.WELL_BEING: ("I am fine, thank you.", "All is well here, thanks.", "Very well, thank you for asking."),
+    Remark.UNSURE: ("That is all right.", "That is fine, no matter.", "No problem."),
+    Remark.DEAL_ASKED: ("Not quite yet.", "We are nearly there.", "Almost, I would say."),
     Remark.HESITATION: (
         "Take the time you need.",
         "No need to rush.",
@@ -75,7 +77,7 @@ _BOTH: dict[Remark, tuple[str, ...]] = {
         "All right, I respect that.",
     ),
     Remark.GREETING: ("Hello to you too.", "Hi, good to meet you.", "Hello, nice of you to write.", "Hi there."),
-    Remark.OTHER: ("I hear you.", "I see.", "I understand.", "Thanks for telling me."),
+    Remark.OTHER: ("I hear you.", "I see.", "I understand."),
     Remark.URGENCY: (
         "That timing would suit me.",
         "The timing would be fine with me.",
@@ -107,7 +109,7 @@ _SELLER: dict[Remark, tuple[str, ...]] = {
     ),
     Remark.FAMILY: (
         "That is nice to hear.",
-        "I like the thought of that.",
+        "That is good to hear.",
         "That sounds lovely.",
     ),
     Remark.COMPARISON: (
@@ -116,11 +118,16 @@ _SELLER: dict[Remark, tuple[str, ...]] = {
         "You may well find another one.",
         "This one is here now, though.",
     ),
+    Remark.AVAILABLE: ("It is still here.", "It is still for sale.", "You can still have it."),
     Remark.INTEREST: (
-        "Yes, it is still here.",
         "I am glad that you are interested.",
-        "Yes, it is still for sale.",
-        "Yes, you can still have it.",
+        "Good to hear that it interests you.",
+        "Thank you for your interest.",
+    ),
+    Remark.WRONG_SIDE: (
+        "I am the one who sells here.",
+        "I think it is the other way round: I sell.",
+        "It is you who would buy it, I think.",
     ),
     Remark.CONDITION: (
         "All I can say about that is in the description.",
@@ -171,8 +178,13 @@ _BUYER: dict[Remark, tuple[str, ...]] = {
         "It interests me, yes.",
         "I would like to have it, yes.",
     ),
+    Remark.WRONG_SIDE: (
+        "I am the one who would buy it.",
+        "I think it is the other way round: I would be the buyer.",
+        "It is you who sells it, I think.",
+    ),
     Remark.CONDITION: (
-        "It does sound good.",
+        "I see, thank you for the details.",
         "Thanks for telling me about it.",
         "Good to know, thank you.",
         "That is good to know.",
@@ -227,11 +239,6 @@ _ASKED_ABOUT = (
     "About the {topic} I know no more than the description says.",
     "For the {topic}, please have a look at the description.",
 )
-_TOLD_ABOUT = (
-    "Good to know about the {topic}.",
-    "Thanks for telling me about the {topic}.",
-    "I see, thanks for mentioning the {topic}.",
-)
 
 _AWKWARD = re.compile(
     r"^(?:a|an|the|my|brand|for|great|coming|new|beautiful|charming)\b|[!$*~\"“”:/]|\b(?:on|in|with|for|at|and|the|a|to|of|in:)$",
@@ -252,7 +259,7 @@ model with one favourite does not say the same in every room."""
 
 def digest() -> str:
     """Of every sentence of the book that is its own."""
-    said = (_BOTH, _SELLER, _BUYER, _FAR, _ASKED_ABOUT, _TOLD_ABOUT)
+    said = (_BOTH, _SELLER, _BUYER, _FAR, _ASKED_ABOUT)
     return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
@@ -287,7 +294,12 @@ def open_for(turn: Turn, action: Action) -> Book:
     moves = sentences(observation=observation, action=action)
     if isinstance(action, AcceptOffer | Leave):
         return Book((), _drawn(_filled(moves, turn, action), said, draw))
-    heard = hear(table.last_heard(turn, thread), role=observation.role, currency=observation.currency)
+    heard = hear(
+        table.last_heard(turn, thread),
+        role=observation.role,
+        currency=observation.currency,
+        title=observation.products[0].title if len(observation.products) == 1 else "",
+    )
     openings = _openings(observation, action, heard)
     if openings:
         moves = tuple(_without_opening(sentence) for sentence in moves)
@@ -309,16 +321,30 @@ def _sayable(templates: tuple[str, ...], observation: Observation) -> tuple[str,
 
 
 def _openings(observation: Observation, action: Action, heard: Heard) -> tuple[str, ...]:
+    """Openings that answer what was heard; to two questions, two sentences."""
+    first = _answers(observation, action, heard, heard.kind)
+    if heard.also is not None:
+        second = _answers(observation, action, heard, heard.also)
+        if Remark.OFFER in (heard.kind, heard.also):  # The move's own sentence answers a price.
+            first = second if heard.kind is Remark.OFFER else first
+        else:
+            if heard.also is Remark.WELL_BEING:
+                first, second = second, first
+            pairs = zip(first, second, strict=False)
+            first = tuple(f"{one} {other}" for one, other in pairs) or first
+    return tuple(filled(sentence, observation=observation, action=action) for sentence in first)
+
+
+def _answers(observation: Observation, action: Action, heard: Heard, kind: Remark) -> tuple[str, ...]:
     role = observation.role
     own = _SELLER if role is Role.SELLER else _BUYER
-    found = own.get(heard.kind) or _BOTH.get(heard.kind, ())
-    if heard.kind is Remark.OFFER and heard.cents is not None and isinstance(action, MakeOffer):
+    found = own.get(kind) or _BOTH.get(kind, ())
+    if kind is Remark.OFFER and heard.cents is not None and isinstance(action, MakeOffer):
         short = heard.cents < action.price_cents if role is Role.SELLER else heard.cents > action.price_cents
-        found = _FAR[role] if short else found
-    elif heard.topic and heard.kind in (Remark.CONDITION, Remark.QUESTION):
-        about = _ASKED_ABOUT if role is Role.SELLER else _TOLD_ABOUT if heard.kind is Remark.CONDITION else ()
-        found = tuple(sentence.replace("{topic}", heard.topic) for sentence in about) or found
-    return tuple(filled(sentence, observation=observation, action=action) for sentence in found)
+        return _FAR[role] if short else found
+    if kind is Remark.CONDITION and role is Role.SELLER and heard.topic:
+        return tuple(sentence.replace("{topic}", heard.topic) for sentence in _ASKED_ABOUT)
+    return found
 
 
 def _without_opening(sentence: str) -> str:

@@ -7,6 +7,7 @@ ask. Pure.
 
 import re
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from markets.engine.money import Cents
@@ -30,6 +31,12 @@ class Remark(StrEnum):
     DELIVERY = "delivery"
     INTEREST = "interest"
     """Wants it, or asks whether one does."""
+    AVAILABLE = "available"
+    """Asks whether it is still for sale."""
+    WRONG_SIDE = "wrong_side"
+    """Speaks as if the listener had the other role."""
+    UNSURE = "unsure"
+    """Does not know."""
     CONDITION = "condition"
     CONCESSION = "concession"
     """Comes closer."""
@@ -46,6 +53,8 @@ class Remark(StrEnum):
     REFUSAL = "refusal"
     GREETING = "greeting"
     OFFER = "offer"
+    DEAL_ASKED = "deal_asked"
+    """Asks whether that is agreed, and names no price."""
     REASON = "reason"
     """Asks why."""
     BARTER = "barter"
@@ -79,13 +88,13 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.PROBE,
         _any(
-            r"\bbest (price|offer|deal|you (can|could|would|will do))\b|\b(lowest|highest|absolute|minimum|maximum|bottom|rock bottom)\b.{0,16}\b(price|offer|amount|you('d|'ll| can| could| would| will| are)|u)\b(?!.{0,12}\bI (can|could)\b)",
+            r"\bbest (price|offer|deal|you (can|could|would|will do))\b|\b(lowest|highest|absolute|minimum|maximum|bottom|rock bottom)\b(?!.{0,16}\b(i|we)(\b|'))(.{0,16}\b(price|offer|amount|you('d|'ll| can| could| would| will| are)|u)\b)(?!.{0,12}\bI (can|could)\b)",
             r"\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b",
-            r"\bhow (low|high|far|flexible|negotiable)\b|\bhow much (lower|higher|room|less)\b",
+            r"\bhow (low|high|flexible|negotiable)\b|\bhow far (can|could|would|will|do|are) (you|u) (go|willing|prepared|able|ready|come)\b|\bhow much (lower|higher|room|less)\b",
             r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
-            r"\b(how much|what) did (you|it) (pay|cost)\b|\bis (it|this|the price) (negotiable|firm|flexible)\b",
-            r"\b(flexible|flexibility|negotiable|firm|movement|room|budge) (on|in|with|about|for|is)\b[^.!]*\?|\b(original|purchase|retail) price\b[^.!]*\?",
-            r"\bhow (low|high|firm)\b|\bwiggle room\b|\bhow much (would|will|can|could|do|are) (you|u) (pay|spend|take|willing|accept|let|sell)",
+            r"\b(how much|what) did (you|it) (pay|cost)\b",
+            r"\b(original|purchase|retail) price\b[^.!]*\?",
+            r"\bhow (low|high|firm)\b|\bhow much (would|will|can|could|do|are) (you|u) (pay|spend|take|willing|accept|let|sell)",
         ),
     ),
     (
@@ -100,7 +109,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         _any(
             r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
             r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will)( have to)? (leave|quit|look|find)\b",
-            r"\bnow or never\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
+            r"\bnow or never\b|\b(gotta|got to|going to|have to) (quit|leave|go elsewhere|walk)\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
             r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|(?<!business with you and )\bhave a (good|nice|great) (day|one|evening)\b(?!.{0,20}(thank|appreciate))|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
         ),
     ),
@@ -109,7 +118,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         _any(
             r"\b((am|i'm|im|of|so|too|very|are) poor|student|(i am|i'm|im|are|is) broke|afford|unemployed|jobless|savings?|hospital|sick|homeless|struggling|desperate)\b",
             r"\b(tight|small|limited|low|my) budget\b|\b(no|little|not much|short on|short of|all the|all i have) (money|cash)\b",
-            r"\ball i (have|got|can)\b|\blost my job\b|\bpay(ing)? (my )?(rent|bills)\b|\bplease,? (i|help)\b",
+            r"\ball i (have|got)\b|\ball i can (pay|afford|spend|do|offer|give)\b|\blost my job\b|\bpay(ing)? (my )?(rent|bills)\b|\bplease,? (i|help)\b",
         ),
     ),
     (
@@ -124,7 +133,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         _any(
             r"\b(elsewhere|amazon|ebay|craigslist|online|retail|competitors?)\b",
             r"\b(other|another|different) (shops?|sellers?|stores?|listings?|places?|ones?)\b|\b(seen|saw|found) (it|one|the same|similar|them)\b",
-            r"\bmarket (price|value)\b|\bcheaper (one|at|on|in|than|some)|\bsame (one|thing|item)\b|\bgoing rate\b",
+            r"\bmarket (price|value)\b|\bcheaper (one|at|on|in|than|some)|\bsame (one|thing|item|model) (for|at|on|cheaper|online|from|elsewhere)\b|\bgoing rate\b",
         ),
     ),
     (
@@ -154,8 +163,15 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.URGENCY,
         _any(
-            r"\b(today|right now|right away|immediately|tonight|asap|hurry|urgent|quick(ly)?|tomorrow"
+            r"\b(today|right now|right away|immediately|tonight|asap|hurry|urgent|quickly|tomorrow"
             r"|this (morning|afternoon|evening|weekend|week))\b"
+        ),
+    ),
+    (
+        Remark.UNSURE,
+        _any(
+            r"^\W*(no,? )?((i'?m|i am) )?(just |really |honestly |still |actually )*not (really |so |too |quite |entirely )?(sure|certain)( about (that|this|it))?\W*$",
+            r"\b(do not|don'?t|dunno|wouldn'?t) (really |actually |even )?know\b(?! (if|about|whether|that i|what to))|\bno idea\b|\bnot sure (what|how|when|who|where)\b",
         ),
     ),
     (
@@ -191,17 +207,17 @@ _BARTER = _any(
 _ASKS_PRICE = _any(
     r"\bwhat (were|are|is|did|do) (you|u|your) (thinking|hoping|offer\w*|price|asking|looking|willing|have in mind)\b|\b(have|got) (a|an|any|another) (\w+ )?(price|number|offer|amount) in mind\b|\b(another|a different|a new) offer\b",
     r"\bmake (me )?an? (reasonable |fair )?offer\b|\bwhat('s| is| was)? (the|your) (\w+ )?(price|amount|total|offer|counter ?offer|rent)\b|\bhow much (is|are) (it|this|that|the \w+|these|those|they)\b|^\W*how much\W*$|\bhow much (would|do|does|did) (you|u|it|they|this) (like|want|cost|charge|ask|need)\b|\bhow much (for|(are|were|do|did|would|you) (you )?(asking|looking|wanting|want|hoping|thinking))\b",
-    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b",
+    r"\bwhat (would|can|could) you (offer|like to (pay|offer)|do for me|do)\b|\b(your|an) offer\?|\bwhat do you think\b|\bwhat (price|number|amount|figure)\b|\bwhat kind of (deal|price|offer|discount)\b|\bgive me (an|your) offer\b|\bwhat (should|shall|can) we do\b",
 )
 _ROOM = _any(
-    r"\b(negotiable|flexible|obo)\b|\b(willing|open|happy|able|ready) to (negotiat\w+|work with|hear|discuss|offers?|talk)\b|\bopen to (offers|negotiation)\b"
-    r"|\bnegotiate\b|\broom (to|for)\b|\bwork (something|with you|(this|it|that) out)\b"
+    r"\b(negotiable|flexible|obo)\b|\b(wiggle|some|any|much) (wiggle )?room (on|in|for|to|with|there)\b|\bwiggle room\b|\b(flexibility|budge|firm|movement)\b[^.!]*\?|\b(willing|open|happy|able|ready) to (negotiat\w+|work with|hear|discuss|offers?|talk)\b|\bopen to (offers|negotiation)\b"
+    r"|\bnegotiate\b|\broom (to|for)\b|\bwork out (a|some|another)\b|\bwork (something|with you|(this|it|that) out)\b"
 )
 _CONDITION = _any(
     r"\b(condition|scratch\w*|damage\w*|broken|working|works (well|fine|great|like|perfectly)|(does|do) (it|they) work|used|worn|defects?|defective|quality|dents?|stains?"
     r"|batter(y|ies)|original (box|paint|owner|packaging|parts)|box|manual|warranty|colou?rs?|size|dimensions?|how (old|big|long|heavy|many|new)|tested|clean"
     r"|rust|cracks?|functional|flaws?|issues|problems|(any|an) (issue|problem)|material|brand|model|year|accessories|includ(e|es|ed|ing)|come with|comes with|spacious|comfortable|features?|shape|bedrooms?|utilities|paint|tires|miles"
-    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (a (little |tiny )?(bit )?|some |something )?(more|about)|(more|any|some|the|basic) (information|info|details)|\binfo(rmation)?\b|mileage|smoking|comps)\b"
+    r"|heavy|description|pictures?|photos?|smoke|pets?|repairs?|missing|tell me (a (little |tiny )?(bit )?|some |something )?(more|about)|(more|any|some|the|basic) (information|info|details)|\binfo(rmation)?\b|mileage|smoking|comps|(any|some)thing wrong|wrong with|(is|what'?s) wrong|hidden|the catch)\b"
 )
 _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
@@ -211,9 +227,14 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        Remark.AVAILABLE,
+        _any(
+            r"\bstill (available|for sale|have|selling)\b|\bis (it|this|that|the \w+) (still )?(there|available|for sale|taken|gone|sold)\b"
+        ),
+    ),
+    (
         Remark.INTEREST,
         _any(
-            r"\bstill (available|for sale|there|have|selling)\b|\bis (it|this|that|the \w+) (available|for sale|taken|gone|sold)\b",
             r"\b(want|love|like|looking|need|hoping|wish|interested) (to|in) (buy|purchas|rent|get|own|hav|acquir)\w*\b|\bin need (of|for)\b|\blooking for\b|\bfor sale\b",
             r"\b(i'm|i am|im|very|really|yes,?) interested\b|\binterested in (your|the|this|that|buying|it)\b|\bsaw your (ad|listing|post)\b",
         ),
@@ -221,7 +242,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPLAINT,
         _any(
-            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b|\bso much\b|\bnegotia\w+",
+            r"(?<!not )\btoo (much|high|expensive|steep|pricey|rich|far)\b|(?<!not too )\b(expensive|overpriced|pricey|steep)\b|\bthat much\b(?! (information|info|about))|(?<!thank you )(?<!thanks )(?<!you very )(?<!this )\bso much\b(?! (for (the|your|this)|information|info))|\bnegotia\w+",
             r"\b(bit|little|any|go|come) (lower|less|cheaper|down)\b|\bdiscount\b|\breduce\b|\b(bring|drop|cut|knock|lower|take) (it |some(thing)? |the |that |your |down )*(down|price|off)\b|\blower (the|your|it)\b|\btake less\b",
             r"\b(bit|little|too|very|pretty|kind of|kinda|somewhat|quite|so|seems?|sounds?|really) (high|steep|pricey)\b(?! (condition|quality|nice|good|about|info\w*|details))",
             r"\b(above|over|beyond|outside|exceeds?|out of) (of )?(my|our|the) (budget|price|range|means|limit)\b|\bhigher than\b|\bmore than (we|what)\b",
@@ -263,12 +284,47 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.CONCESSION,
         _any(
             r"\b(come|go|went|coming) down\b|\bmeet you\b|\bbetter price\b|\b(price|deal) for you\b|\bfor you,? \W?\d|\bthrow in\b|\bi could do\b|\b(go|come|drop|bring|do|take|make)\b.{0,14}\blower\b|\blower (it|the (price|rent)|to)\b|\bdiscount\b|\bsplit (the|it)\b"
-            r"|\bhalfway\b|\bcompromise\b|\bmake it\b|\bi want this to work\b|\bhow does that sound\b"
+            r"|\bhalfway\b|\bcompromise\b|\bmake it \W?\d|\bi want this to work\b|\bhow does that sound\b"
         ),
     ),
 )
 
 
+_WRONG_SIDE: dict[Role, re.Pattern[str]] = {
+    Role.SELLER: _any(
+        r"\byou('re| are)? .{0,20}\binterested in (buying |purchasing |renting )?(my|buying|purchasing|renting)\b",
+        r"\b(do|would|did) you (want|like) to (buy|purchase|rent)\b|\b(buy|rent|interested in) my (?!offer|price|proposal|idea)\w+",
+        r"\bi('m| am) (selling|the seller)\b|\bmy (asking price|listing|ad)\b",
+    ),
+    Role.BUYER: _any(
+        r"\bi('?m| am|t'?s)?\b.{0,12}\binterested in (buying|purchasing|renting|your (?!offer|price|propos|business|trade|idea|cash|bid))",
+        r"\b(want|like|love|looking|hoping) to (buy|purchase|rent) (your|it|this|the|one)\b(?<!you want to buy it)(?<!you like to buy it)",
+        r"\b(saw|about|from|read) your (ad|listing|post(ing)?)\b|\bi('m| am) the buyer\b",
+        r"(^|[.!,]\s*)((hi|hello|hey|there|so)\W+)*(is|are) (it|this|that|these|they|the .{1,30}?) still (available|for sale|there)\b",
+        r"\bdo you still have (it|this|the|them)\b",
+    ),
+}
+"""Words that only the listener's own side would say."""
+_TO_A_BUYER = _any(r"\b(do|would|are|if|so|did) you\b.{0,20}\b(want|like|love|looking|hoping|interested)\b")
+
+_STILL_THERE = _any(r"\bstill (available|for sale|here|there|have (it|this|them|one))\b|\b(is|are) available\b")
+_OFFERS = _any(
+    r"\b(i|we) (can|could|would|will|might) (maybe |only |probably |really |still |also |then )*(do|pay|give|offer|go|spend)\b|\b(i|we)('d|'ll) (do|pay|give|offer|go)\b"
+    r"|\b(like|willing|able|ready|happy|prepared) to (pay|offer|give|go|do)\b|\b(my|an) offer (is|of|would)\b|\boffer you\b"
+)
+_BID = _any(r"\b(consider|take|accept|do|about|sell it for)\s+(like |maybe )?\W?\d")
+_FOR_THE_PRICE = _any(
+    r"\b(a bit|a little|too|rather|pretty|kind of|quite|a lot|very|so) (\w+ )?for (\W?\d|that (price|money|much))"
+)
+"""A complaint, whatever it is about."""
+_WELCOME = _any(
+    r"^\W*(you('re| are| r)? )?(very |most |quite )?welcome\W*$|^\W*(my pleasure|don'?t mention it|no problem)\W*$"
+)
+_ASKS_LOWER = _any(
+    r"\b(would|could|can|will|are|do) (you|u)\b[^.?!]{0,40}\b(lower|come down|go down|reduce|drop|discount|knock|cheaper|do better|better (price|deal)|less|take (some|something|anything) off)\b",
+    r"\b(accept|take|consider|do) (a )?(bit |little |slightly |any |anything |something )?(less|lower)\b",
+    r"\b(any|a|some) (chance of a |chance for a )?(discount|reduction)\b|\b(cheaper|lower|reduced|better) (price|rate|rent)\b|\bcheaper\b",
+)
 _DOES_NOT_DO = _any(
     r"\b(will not|won'?t|wouldn'?t|does not|doesn'?t|not going to|can'?t) (really )?work\b(?! (with|on))"
 )
@@ -283,10 +339,10 @@ _AVAILABLE = _any(
     r"\bstill (have|selling|there|got|available)\b",
 )
 _AGREES_TO_IT = _any(
-    r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
+    r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|(?<!how )(?<!sure )(?<!and )(?<!if )\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
 )
 _WOULD_THAT_DO = _any(
-    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\bhow('s| does| do| would) (that|this|it|\W?\d+\w*) (sound|look|work)?|\bwhat do you say\b|\baccept\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\bhow('s| does| do| would) (that|this|it|\W?\d+\w*) (sound|look|work)?|\bwhat do you say\b|\b(accept|take) (my (offer|price)|that (offer|price|much|amount))\b|\baccept (that|this|it)\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
 )
 
 _IN_A_WORD = (
@@ -304,6 +360,9 @@ _IN_A_WORD = (
 LONGEST_WORD_OF_ASSENT = 6
 LONGEST_BARE_PRICE = 16
 """Words of a remark that is about its price, whatever else it says."""
+_WANTING = (Remark.AVAILABLE, Remark.INTEREST)
+MOST_TOPICS = 2
+"""Things that one answer names."""
 _BEFORE_PRICES = 4
 """Of the common remarks, those that matter more than a price in the same breath."""
 _ASKS = re.compile(
@@ -317,6 +376,7 @@ _NO_QUESTION = re.compile(
     r"^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b", re.IGNORECASE
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
 _TOPICS = (
     "accessories accident address amenities appliances apps arms assembly attachments balcony basket bathrooms? batter(?:y|ies) "
@@ -329,7 +389,9 @@ _TOPICS = (
     "service shelves smell smoke space speakers? speed storage suspension tags? tank title tools trim "
     "transmission trunk tubes upholstery utilities view views warranty washer wheels? width wifi windows? wires? wood yard"
 )
-_TOPIC = re.compile(rf"\b({'|'.join(_TOPICS.split())})\b", re.IGNORECASE)
+_TOPIC = re.compile(
+    rf"(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bcan )(?<!\bcould )\b({'|'.join(_TOPICS.split())})\b", re.IGNORECASE
+)
 """Things that people ask about or tell of: each may stand after "the"."""
 _SPOKEN = {
     "smoke": "smoking",
@@ -346,7 +408,10 @@ _MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "location",
             r"\b(close|near|far) (to|from|by)\b|\bnear(by)?\b|\bwhere is (it|this|that|the)\b|\blocated\b|\blocation\b|\bmiles? (away|from|to|off)\b|\bwithin \w+ (miles?|blocks?|minutes)\b",
         ),
-        ("age", r"\bhow (old|new)\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b"),
+        (
+            "age",
+            r"\bhow (old|new)\b|\bwhen (did you (buy|get|purchase|acquire)|was (it|this|that))\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b",
+        ),
         ("size", r"\bhow (big|long|tall|wide|large|small)\b|\bsquare f(ee|oo)t\w*\b|\bsq\.? ?ft\b|\bsize\b|\bfit\b"),
         ("mileage", r"\bmileage\b|\bmiles\b"),
         ("weight", r"\bhow heavy\b|\bweigh\w*\b"),
@@ -356,7 +421,7 @@ _MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "condition",
             r"\b(scratch\w*|stain\w*|dent(s|ed)?|dings?|damaged?|broken|crack(s|ed)?|rust\w*|tears?|flaws?|defects?|worn|wear|shape"
-            r"|working|functional|functions?|(does|do|still|it|they) works?|how many times|used)\b",
+            r"|(any|some)thing wrong|wrong with|what'?s wrong|working|functional|functions?|(does|do|still|it|they) works?|how many times|used)\b",
         ),
     )
 )
@@ -370,14 +435,70 @@ class Heard(NamedTuple):
     """What it asks about or tells of, as it may stand after "the"; empty where no rule knows."""
     cents: Cents | None = None
     """The price that it names as one's own."""
+    also: Remark | None = None
+    """What it asks besides, in a sentence of its own."""
 
 
-def hear(heard: str, *, role: Role, currency: str) -> Heard:
-    """What the words are, to a listener of `role`."""
-    reading = find_prices(heard, currency=currency)
-    kind = remark(heard, role=role, currency=currency)
-    about = _split(heard)[0] or heard
-    return Heard(kind, topic=_topic(about), cents=reading.last_cents)
+_ASKED_TOGETHER = frozenset(
+    {
+        Remark.WELL_BEING,
+        Remark.AVAILABLE,
+        Remark.INTEREST,
+        Remark.CONDITION,
+        Remark.DELIVERY,
+        Remark.REASON,
+        Remark.ROOM,
+        Remark.COMPLAINT,
+        Remark.BARTER,
+        Remark.OFFER,
+    }
+)
+"""Questions that can be answered one after the other."""
+
+
+def hear(heard: str, *, role: Role, currency: str, title: str = "") -> Heard:
+    """What the words are, to a listener of `role`; the `title` of what is for sale is no part of what they say."""
+    plain = without_title(heard, title)
+    reading = find_prices(plain, currency=currency)
+    kind = remark(plain, role=role, currency=currency)
+    asked = _split(plain)[0]
+    return Heard(
+        kind,
+        topic=_topics(asked or plain),
+        cents=reading.last_cents,
+        also=_besides(kind, asked, role=role, currency=currency),
+    )
+
+
+def without_title(heard: str, title: str) -> str:
+    """The words with every run of two or more of the title's words as "it": "Long Haul Trucker" hauls nothing."""
+    names = [word.lower() for word in _WORD.findall(title)]
+    pairs = {*pairwise(names)}
+    words = [(found[0].lower(), found.span()) for found in _WORD.finditer(heard)]
+    if not pairs:
+        return heard
+    said, at, place = "", 0, 0
+    while place < len(words):
+        end = place
+        while end + 1 < len(words) and (words[end][0], words[end + 1][0]) in pairs:
+            end += 1
+        if end > place:
+            said += heard[at : words[place][1][0]] + "it"
+            at = words[end][1][1]
+        place = end + 1
+    return said + heard[at:]
+
+
+def _besides(kind: Remark, asked: str, *, role: Role, currency: str) -> Remark | None:
+    """Another question that can be answered beside the first."""
+    if kind not in _ASKED_TOGETHER or not asked:
+        return None
+    if kind is Remark.INTEREST and _question(asked, role=role, currency=currency) is None:
+        return Remark.QUESTION
+    found = (_question(sentence, role=role, currency=currency) for sentence in _SENTENCE.split(asked))
+    return next(
+        (other for other in found if other is not None and other is not kind and other in _ASKED_TOGETHER), None
+    )
 
 
 def remark(heard: str, *, role: Role, currency: str) -> Remark:
@@ -386,8 +507,12 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
         return Remark.NOTHING
     if found := _first(_COMMON[:_BEFORE_PRICES], heard):
         return found
+    if _WRONG_SIDE[role].search(heard) and not (role is Role.BUYER and _TO_A_BUYER.search(heard)):
+        return Remark.WRONG_SIDE
     asked, told = _split(heard)
     if asked and (found := _question(asked, role=role, currency=currency)) is not None:
+        if found is Remark.DEAL_ASKED and _priced(heard, currency):
+            return Remark.OFFER
         return found
     return _statement(told if asked else heard, role=role, currency=currency, asking=bool(asked))
 
@@ -412,23 +537,28 @@ def _split(heard: str) -> tuple[str, str]:
 def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
     """What is asked; None where only the whole remark can say what it is."""
     own = _SELLERS_EAR if role is Role.SELLER else _BUYERS_EAR
-    interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
-    moving = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
+    interest = tuple(pair for pair in own if pair[0] in _WANTING)
+    moving = tuple(pair for pair in own if pair[0] not in _WANTING)
     if found := _first(((Remark.REASON, _REASON), (Remark.BARTER, _BARTER)), asked):
         return found
+    if _BID.search(asked) and _priced(asked, currency):
+        return Remark.OFFER
     if found := _first(((Remark.ANY_QUESTIONS, _ANY_QUESTIONS), (Remark.ASKS_PRICE, _ASKS_PRICE)), asked):
         return found
     if _priced(asked, currency):
         return Remark.OFFER
     common = tuple(pair for pair in _COMMON[_BEFORE_PRICES:] if pair[0] not in (Remark.HARDSHIP, Remark.FAMILY))
     handover = tuple(pair for pair in _COMMON if pair[0] is Remark.DELIVERY)
-    first = (*handover, *interest) if role is Role.BUYER else ((Remark.INTEREST, _AVAILABLE),)
+    if role is Role.SELLER and _ASKS_LOWER.search(asked):
+        return Remark.COMPLAINT
+    if _ROOM.search(asked):  # A buyer that is asked whether it is flexible is asked how far it would go.
+        return Remark.ROOM if role is Role.SELLER else Remark.PROBE
+    first = (*handover, *interest) if role is Role.BUYER else ((Remark.AVAILABLE, _AVAILABLE),)
     order = (
         *first,
         *common,
         *moving,
-        (Remark.ROOM, _ROOM),
-        (Remark.OFFER, _WOULD_THAT_DO),
+        (Remark.DEAL_ASKED, _WOULD_THAT_DO),
         *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:6]),
         (Remark.CONDITION, _CONDITION),
         (Remark.CONDITION, _TOPIC),
@@ -443,16 +573,22 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
 def _statement(heard: str, *, role: Role, currency: str, asking: bool) -> Remark:
     own = _SELLERS_EAR if role is Role.SELLER else _BUYERS_EAR
     priced, words = _priced(heard, currency), len(heard.split())
-    moves = tuple(pair for pair in own if pair[0] is not Remark.INTEREST)
+    if _WELCOME.search(heard):  # Nothing that wants an answer.
+        return Remark.NOTHING
+    if role is Role.BUYER and words <= LONGEST_BARE_PRICE and not priced and _STILL_THERE.search(heard):
+        return Remark.CONDITION
+    moves = tuple(pair for pair in own if pair[0] not in _WANTING)
     if role is Role.SELLER:  # Somebody who pleads says more than that the price is high.
         moves = (*(pair for pair in _COMMON if pair[0] is Remark.HARDSHIP), *moves)
     if found := _first(((Remark.REFUSAL, _DOES_NOT_DO), *moves), heard):
         return found
     if words <= LONGEST_WORD_OF_ASSENT and _THANKS.search(heard) and not _TAKES_IT.search(heard):
         return Remark.THANKS
-    if priced and words <= LONGEST_BARE_PRICE and not asking:
+    if role is Role.SELLER and _FOR_THE_PRICE.search(heard):
+        return Remark.COMPLAINT
+    if priced and not asking and (words <= LONGEST_BARE_PRICE or _OFFERS.search(heard)):
         return Remark.OFFER
-    interest = tuple(pair for pair in own if pair[0] is Remark.INTEREST)
+    interest = tuple(pair for pair in own if pair[0] in _WANTING)
     told = ((Remark.CONDITION, _CONDITION), (Remark.CONDITION, _TOPIC)) if role is Role.BUYER else ()
     if asking:  # "Great, would you take it back?" is no agreement, and "Hello, is it new?" more than a greeting.
         return _first((*_COMMON[_BEFORE_PRICES:], *interest), heard) or Remark.QUESTION
@@ -477,9 +613,18 @@ def _priced(heard: str, currency: str) -> bool:
     return any(mention.kind is ReadingKind.OFFER for mention in mentions)
 
 
-def _topic(about: str) -> str:
+def _topics(about: str) -> str:
+    """The things that are asked about, two at most: "age and the condition"."""
+    found: dict[str, re.Match[str]] = {}
     for name, pattern in _MEANT:
-        if pattern.search(about):
-            return name
-    found = _TOPIC.search(about)
-    return _SPOKEN.get(found[1].lower(), found[1].lower()) if found else ""
+        if match := pattern.search(about):
+            found[name] = match
+    for match in _TOPIC.finditer(about):
+        word = match[1].lower()
+        found.setdefault(_SPOKEN.get(word, word), match)
+    apart: list[tuple[str, re.Match[str]]] = []
+    for name, match in found.items():
+        if all(match.end() <= other.start() or match.start() >= other.end() for _name, other in apart):
+            apart.append((name, match))
+    first = sorted(apart[:MOST_TOPICS], key=lambda each: each[1].start())
+    return " and the ".join(name for name, _match in first)
