@@ -1,5 +1,6 @@
-// Draws every [data-chart] with the figure that json_script put beside it, in the colours of the page.
-// Plotly comes from the installed wheel.
+// Draws every [data-chart] with the figure that json_script put beside it, in the colours and the width of the page.
+// Plotly comes from the installed wheel. Its own answer to a window that changes forgets the height of a figure and
+// lays the legend over the plot, so a chart whose place changes is drawn anew instead.
 "use strict";
 
 (() => {
@@ -16,7 +17,13 @@
     return value;
   }
 
-  function draw() {
+  const widths = new WeakMap(); // Place: the width it was drawn for.
+  const watch = new ResizeObserver((seen) => {
+    const changed = seen.map((each) => each.target).filter((place) => place.clientWidth && place.clientWidth !== widths.get(place));
+    if (changed.length) requestAnimationFrame(() => draw(changed));
+  });
+
+  function draw(places) {
     const page = getComputedStyle(document.body);
     const probe = document.body.appendChild(document.createElement("span"));
     const colour = (name) => {
@@ -24,7 +31,7 @@
       return getComputedStyle(probe).color;
     };
     const axis = { gridcolor: colour("--rule"), linecolor: colour("--rule-strong"), zerolinecolor: colour("--rule-strong") };
-    for (const place of document.querySelectorAll("[data-chart]")) {
+    for (const place of places) {
       const source = document.getElementById(place.dataset.chart);
       if (!source || !window.Plotly) continue;
       const figure = recoloured(JSON.parse(source.textContent), colour);
@@ -36,17 +43,24 @@
         yaxis: { ...rest.yaxis, ...axis },
         font: { color: page.color, family: page.fontFamily },
       };
-      window.Plotly.react(place, figure.data, layout, { displayModeBar: false, responsive: true });
+      if (layout.height) place.style.height = `${layout.height}px`;
+      layout.width = place.clientWidth || undefined;
+      layout.height = place.clientHeight || layout.height;
+      if (widths.has(place) && widths.get(place) !== place.clientWidth) window.Plotly.purge(place);
+      widths.set(place, place.clientWidth);
+      window.Plotly.react(place, figure.data, layout, { displayModeBar: false });
+      watch.observe(place);
     }
     probe.remove();
   }
 
-  draw();
+  const all = () => draw(document.querySelectorAll("[data-chart]"));
+  all();
   // A page may swap charts in; those that go give their listeners back first.
   document.addEventListener("htmx:beforeSwap", (event) => {
     for (const place of event.detail.target.querySelectorAll("[data-chart]")) window.Plotly?.purge(place);
   });
-  document.addEventListener("htmx:afterSettle", draw); // Settling puts attributes back, and Plotly's class among them.
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  new MutationObserver(draw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  document.addEventListener("htmx:afterSettle", all); // Settling puts attributes back, and Plotly's class among them.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  new MutationObserver(all).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 })();
