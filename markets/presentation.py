@@ -824,6 +824,8 @@ class Result:
     """POST: the same market and role with a new draw."""
     again_fields: tuple[tuple[str, str], ...] = ()
     replay_url: str = ""
+    share_url: str = ""
+    """Where the seat makes a link to show the result to others; empty where it may not."""
     record_url: str = ""
     history_url: str = ""
     market_url: str = ""

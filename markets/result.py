@@ -59,6 +59,7 @@ def result(seat: Seat, view: SeatView, revealed: Revealed) -> presentation.Resul
         again_url=reverse("room-rematch", args=[public_id]),
         again_fields=(("swap", "0"),),
         replay_url=reverse("room-replay", args=[public_id]),
+        share_url="" if seat.room.keeper else reverse("room-share", args=[public_id]),
         record_url=reverse("room-record", args=[public_id]),
         history_url=reverse("history"),
         market_url=reverse("market", args=[view.market_slug]),

@@ -173,6 +173,7 @@ INSTALLED_APPS = [
     "negotiation_site.exports",
     "negotiation_site.moderation",
     "negotiation_site.reading_room",
+    "negotiation_site.sharing",
     "negotiation_site.studies",
     "training",
     "agents",
@@ -406,8 +407,11 @@ LOGGING = {
         "traced": {"()": "django.utils.log.CallbackFilter", "callback": traced},
         "short": {"()": "django.utils.log.CallbackFilter", "callback": without_traces_of_strangers},
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["short", "traced"]}},
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["short", "traced"]},
+        "faults": {"()": "negotiation_site.recent_errors.Noting", "folder": VAR, "role": ROLE, "filters": ["traced"]},
+    },
+    "root": {"handlers": ["stderr", "faults"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "level": LOG_LEVEL, "propagate": True},
         "celery": {"level": "WARNING" if LOG_LEVEL == "INFO" else LOG_LEVEL},

@@ -13,6 +13,7 @@ from negotiation_site import (
     export_pages,
     health,
     metrics,
+    operations,
     tournament_pages,
     training_comparison,
     training_forms,
@@ -24,6 +25,7 @@ from negotiation_site.help import pages as help_pages
 from negotiation_site.leaderboard import corpora as leaderboard_corpora
 from negotiation_site.leaderboard import pages as leaderboard
 from negotiation_site.moderation import pages as moderation
+from negotiation_site.sharing import pages as sharing
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
 admin.site.index_title = _("Markets, games and accounts")
@@ -35,6 +37,9 @@ urlpatterns = [
     path("rooms/<slug:public_id>/rematch/", views.rematch, name="room-rematch"),
     path("rooms/<slug:public_id>/model-calls/", model_calls, name="model-calls"),
     path("rooms/<slug:public_id>/report/", moderation.report, name="room-report"),
+    path("rooms/<slug:public_id>/share/", sharing.share, name="room-share"),
+    path("shared/<slug:token>/", sharing.shared_result, name="shared-result"),
+    path("shared/<slug:token>/card.png", sharing.shared_card, name="shared-card"),
     path("moderation/", moderation.desk, name="moderation"),
     path("moderation/act/", moderation.act, name="moderation-act"),
     path("agents/", views.agents, name="agents"),
@@ -96,6 +101,8 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
+    path("operations/", operations.operations, name="operations"),
+    path("operations/figures/", operations.figures, name="operations-figures"),
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("", include("negotiation_site.studies.urls")),

@@ -133,11 +133,11 @@ def test_every_table_that_can_hold_words_is_one_the_search_was_made_for():
         "Episode", "EpisodeSeat", "EpisodeText", "Corpus", "ImportedDialogue", "ImportedParty", "ImportedText", "ModelCall",
         "EnteredAgent", "EnteredVersion", "InjectionScore", "Annotation", "ApiToken",
         "Study", "StudyVersion", "RecruitmentLink", "Participation", "StudyRound", "StudyAnswer", "StudyEvent",
-        "StudyNotice", "Payment", "Report", "HiddenWords",
+        "StudyNotice", "Payment", "Report", "HiddenWords", "SharedResult",
     }  # fmt: skip
     found = {
         model.__name__
-        for label in ("markets", "agents", "reading_room", "api", "studies", "moderation")
+        for label in ("markets", "agents", "reading_room", "api", "studies", "moderation", "sharing")
         for model in apps.get_app_config(label).get_models()
         if any(isinstance(field, models.CharField | models.TextField) for field in model._meta.get_fields())
     }

@@ -43,7 +43,7 @@ MAY: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         (
             "home", "market", "play", "agents", "agent", "leaderboard", "leaderboard-csv", "leaderboard-people",
-            "leaderboard-corpora", "transcript", "glossary", "help", "first-game", "run-list", "run-compare", "run-quality", "run", "run-status",
+            "leaderboard-corpora", "transcript", "glossary", "help", "first-game", "shared-result", "shared-card", "run-list", "run-compare", "run-quality", "run", "run-status",
             "run-curves", "run-samples", "tournament-list", "tournament", "tournament-progress", "tournament-ranking-csv",
             "tournament-games-csv", "suites", "transcripts", "transcripts-compare", "api-docs", "api-openapi", "about", "healthz",
             "readyz", "set_language", "market-list", "lobby", "history", "sign-up", "sign-in", "sign-out", "study-join",
@@ -55,7 +55,7 @@ MAY: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         (
             "room", "room-view", "room-act", "room-result", "room-cancel", "room-consent", "room-replay", "room-record",
-            "room-rematch", "room-report",
+            "room-rematch", "room-report", "room-share",
         ),
         OWNER,
     ),
@@ -75,7 +75,7 @@ MAY: dict[str, frozenset[str]] = {
         RESEARCH,
     ),
     **dict.fromkeys(("transcript-note", "transcript-note-delete"), STAFF),  # and its author, who does not knock here
-    **dict.fromkeys(("model-calls", "moderation", "moderation-act", "metrics"), STAFF),
+    **dict.fromkeys(("model-calls", "moderation", "moderation-act", "metrics", "operations", "operations-figures"), STAFF),
     **dict.fromkeys(("run-cancel", "run-resume"), STAFF),
     **dict.fromkeys(("run-new", "run-preview", "run-log", "run-publish"), frozenset({"trainer"})),
     **dict.fromkeys(("studies", "study-new"), RESEARCH),
