@@ -54,6 +54,8 @@ class ModelCall(models.Model):
         ordering = ["id"]
         indexes = [
             models.Index(fields=["agent_slug", "outcome"], name="model_call_outcome"),
+            # What the operations page and /metrics ask of the last hour, without prompts and answers.
+            models.Index(fields=["created_at", "backend", "total_ms", "cost_micros"], name="model_call_recent"),
         ]
 
     def __str__(self) -> str:

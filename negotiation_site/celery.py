@@ -4,12 +4,16 @@ A worker is started as `celery -A negotiation_site.celery worker -Q agents,defau
 """
 
 import os
+import time
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init
+from celery.signals import before_task_publish, celeryd_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "negotiation_site.settings")
+
+SENT_AT = "parley_sent_at"
+"""Header of every task: when it was sent, so that a queue tells how long its next one has waited."""
 
 app = Celery("parley")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -25,3 +29,9 @@ def needs_a_broker(conf: Any, **_told: Any) -> None:
             "A worker takes its tasks from Redis or Valkey and REDIS_URL is not set. Set it, or start everything with "
             "`manage.py lab`."
         )
+
+
+@before_task_publish.connect
+def note_the_time(headers: dict[str, Any], **_told: Any) -> None:
+    """Tasks carry no time of their own."""
+    headers[SENT_AT] = time.time()

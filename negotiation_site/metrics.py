@@ -1,7 +1,7 @@
 """Figures for Prometheus: how long pages take here, and how the whole site stands.
 
-Here: a histogram of answers by view, method and status, gauges that are read from the database and the
-broker when somebody asks, and the address `/metrics`. Not here: anything about a person or a single room.
+Here: a histogram of answers by view, method and status, gauges of what `standing` reads when somebody asks, and the
+address `/metrics`. Not here: the reading, anything about a person or a single room.
 
 Contract. Pages are counted in the process that served them; with several web processes behind one address
 `PROMETHEUS_MULTIPROC_DIR` names an empty folder that they share, as prometheus-client has it. Gauges are
@@ -13,9 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 
-import redis
 from django.conf import settings
-from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -27,10 +25,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from agents.models import ModelCall
-from markets.models import AgentTurn, Episode, Room, RoomEvent, RoomStatus, TurnState
+from negotiation_site import standing
 
-BROKER_TIMEOUT_S = 1
 own = CollectorRegistry()
 """What this process has counted."""
 ANSWERS = Histogram(
@@ -60,46 +56,81 @@ class AnswerTimes(MiddlewareMixin):
 
 
 class Standing(Collector):
-    """The site as the database and the broker have it now; a few indexed queries."""
+    """The site as `standing` reads it: a few indexed queries, the broker, the disk."""
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        rooms = GaugeMetricFamily("parley_rooms", "Rooms that are not over", labels=["status"])
-        for status in (RoomStatus.WAITING, RoomStatus.LIVE):
-            rooms.add_metric([status.value], Room.objects.filter(status=status).count())
-        yield rooms
         now = timezone.now()
-        turns = GaugeMetricFamily("parley_agent_turns", "Agents' turns that are not taken yet", labels=["state"])
-        for state in (TurnState.QUEUED, TurnState.RUNNING):
-            turns.add_metric([state.value], AgentTurn.objects.filter(state=state).count())
-        late = AgentTurn.objects.filter(state__in=(TurnState.QUEUED, TurnState.RUNNING), due_at__lt=now)
-        turns.add_metric(["late"], late.count())
-        yield turns
-        for name, what, model in (
-            ("parley_room_events", "Events ever written in rooms", RoomEvent),
-            ("parley_episodes", "Negotiations ever stored", Episode),
-            ("parley_model_calls", "Calls ever made to language models", ModelCall),
+        rooms, turns, record = standing.rooms(now), standing.turns(now), standing.record()
+        yield _gauge("parley_rooms", "Rooms that are not over", "status", waiting=rooms.waiting, live=rooms.live)
+        yield _gauge(
+            "parley_rooms_stuck",
+            "Rooms and seats that the clock should have looked after",
+            "what",
+            unfilled=rooms.unfilled,
+            overdue=rooms.overdue,
+        )
+        yield _gauge(
+            "parley_agent_turns",
+            "Agents' turns that are not taken yet",
+            "state",
+            queued=turns.queued,
+            pausing=turns.pausing,
+            running=turns.running,
+            expired=turns.expired,
+            late=turns.late,
+            stuck=turns.stuck,
+        )
+        yield _gauge(
+            "parley_agent_turn_oldest_seconds", "Since the oldest that may be taken", value=turns.oldest_s or 0
+        )
+        for name, what, newest in (
+            ("parley_room_events", "Events ever written in rooms", record.room_events),
+            ("parley_episodes", "Negotiations ever stored", record.episodes),
+            ("parley_model_calls", "Calls ever made to language models", record.model_calls),
         ):
-            newest = model._default_manager.aggregate(newest=Max("pk"))["newest"] or 0
             yield CounterMetricFamily(name, what, value=newest)
-        yield from queues()
+        yield from _broker(standing.broker())
+        yield from _models(standing.back_ends(now))
+        beat_s = standing.clock(now).beat_s
+        if beat_s is not None:
+            yield _gauge("parley_clock_beat_seconds", "Since a clock last swept", value=beat_s)
+        disk = standing.disk()
+        yield _gauge("parley_disk_free_bytes", "Free where the state is kept", value=disk.free)
+        if disk.database is not None:
+            yield _gauge("parley_database_bytes", "Size of the database", value=disk.database)
 
 
-def queues() -> Iterator[GaugeMetricFamily]:
+def _gauge(name: str, what: str, label: str = "", *, value: float | None = None, **values: float) -> GaugeMetricFamily:
+    """One number, or one for each value of a label."""
+    if not label:
+        return GaugeMetricFamily(name, what, value=value)
+    family = GaugeMetricFamily(name, what, labels=[label])
+    for word, number in values.items():
+        family.add_metric([word], number)
+    return family
+
+
+def _broker(broker: standing.Broker) -> Iterator[GaugeMetricFamily]:
     """Tasks that wait in the broker; nothing where there is none, or none that answers."""
-    if not settings.REDIS_URL:
+    if not broker.answers:
         return
-    waiting = GaugeMetricFamily("parley_queue_tasks", "Tasks that no worker has taken yet", labels=["queue"])
-    client = redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S
-    )
-    try:
-        for queue in settings.CELERY_TASK_QUEUES:
-            waiting.add_metric([queue], int(client.llen(queue)))
-    except redis.RedisError:
-        return
-    finally:
-        client.close()
-    yield waiting
+    waiting = {queue.name: queue.waiting for queue in broker.queues}
+    oldest = {queue.name: queue.oldest_s or 0 for queue in broker.queues}
+    yield _gauge("parley_queue_tasks", "Tasks that no worker has taken yet", "queue", **waiting)
+    yield _gauge("parley_queue_oldest_seconds", "Since the next task was sent", "queue", **oldest)
+
+
+def _models(found: tuple[standing.BackEnd, ...]) -> Iterator[GaugeMetricFamily]:
+    """What back ends did in the last hour."""
+    calls = GaugeMetricFamily("parley_model_calls_last_hour", "Calls to models", labels=["backend", "outcome"])
+    spent = GaugeMetricFamily("parley_model_seconds", "Seconds of an answered call", labels=["backend", "quantile"])
+    for each in found:
+        calls.add_metric([each.name, "answered"], each.calls - each.errors)
+        calls.add_metric([each.name, "failed"], each.errors)
+        for quantile, ms in (("0.5", each.p50_ms), ("0.95", each.p95_ms)):
+            if ms is not None:
+                spent.add_metric([each.name, quantile], ms / 1000)
+    yield from (calls, spent)
 
 
 @require_safe

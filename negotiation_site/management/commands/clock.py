@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from agents import turns
 from markets import services
+from negotiation_site import standing
 from negotiation_site.exports import tasks as export_tasks
 from negotiation_site.studies import clock as study_clock
 from training import tasks as training_tasks
@@ -42,6 +43,7 @@ SWEEPS: dict[str, Sweep] = {
     "tournaments": tournament_tasks.sweep,
     "exports": export_tasks.sweep,
     "studies": study_clock.sweep,
+    "the clock's own beat": standing.beat,
 }
 
 
