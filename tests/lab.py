@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PATIENCE_S = 90
+PATIENCE_S = 240
 
 
 class RunningLab:
