@@ -21,7 +21,7 @@ PIP := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz audit
+.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz faults audit
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ fuzz: install-dev ## Throw INPUTS (100000) strange frames, forms and addresses a
 
 audit: install-dev ## Ask the advisory database of OSV about every pinned package; says so where it cannot be asked
 	@$(PY) -m tests.audit
+
+faults: ## Break a running site in every way while bots play in 200 rooms; nothing may be lost (ARGS=--json)
+	@$(MAKE) -s install-dev >&2
+	@$(PY) -m tests.faults $(ARGS)
 
 check: lint types imports test ## Format, lint, types, import contracts, tests: before a commit
 
