@@ -257,9 +257,3 @@ def episodes_for_export(*, scope: str, market: Market | None = None) -> QuerySet
     if market is not None:
         episodes = episodes.filter(market__slug=market.slug)
     return episodes.select_related("market").prefetch_related("seats", "texts")
-
-
-def count_episodes(*, market: Market | None = None) -> int:
-    """How many episodes there are, whatever their scope."""
-    episodes = Episode.objects.all()
-    return (episodes if market is None else episodes.filter(market__slug=market.slug)).count()

@@ -263,8 +263,3 @@ def _line(observation: Observation, seen: SeenEvent) -> str:
 def name_of_product(observation: Observation, product: int) -> str:
     """The title as data, short."""
     return as_data(observation.products[product].title, longest=60)
-
-
-def offers_theirs(threads: Sequence[SeenThread]) -> bool:
-    """Whether anything of the other side can be accepted."""
-    return any(not offer.mine for thread in threads if thread.my_move for offer in thread.standing)

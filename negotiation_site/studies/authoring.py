@@ -245,8 +245,3 @@ def close_link(link: RecruitmentLink, *, actor: User | None, now: datetime | Non
     """Nobody gets in by it any more; whoever is inside stays."""
     RecruitmentLink.objects.filter(pk=link.pk, closed_at=None).update(closed_at=now or timezone.now())
     events.note(link.study, "link", detail=f"closed {link.label}", actor=actor, now=now)
-
-
-def delete_previews(study: Study) -> int:
-    """Forget what authors left behind while they looked around."""
-    return Participation.objects.filter(study=study, mode=Mode.PREVIEW).delete()[0]

@@ -420,15 +420,6 @@ def go_on(participation: Participation, *, now: datetime | None = None) -> None:
             _next_round(current, now)
 
 
-def skip_to_play(participation: Participation, *, now: datetime | None = None) -> None:
-    """Past the practice without playing it, for a preview."""
-    now = now or timezone.now()
-    with transaction.atomic():
-        current = locked(participation)
-        if current.state == State.PRACTICE and current.mode == Mode.PREVIEW:
-            _move(current, State.PLAYING, now)
-
-
 def _next_round(current: Participation, now: datetime) -> None:
     design = current.version.parsed
     if current.round >= design.rounds:

@@ -26,8 +26,3 @@ def shown(view: SeatView, *, told: Told) -> SeatView:
     name = words(told)
     counterparts = tuple(Counterpart(thread=each.thread, kind=TOLD, name=name) for each in view.counterparts)
     return replace(view, counterparts=counterparts)
-
-
-def practice_shown(view: SeatView) -> SeatView:
-    """In practice everybody is told that a program sits opposite."""
-    return shown(view, told=Told.AI)
