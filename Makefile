@@ -77,6 +77,9 @@ format: install-dev ## Format, and fix what the linter can fix
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
+module-map: install-dev ## Draw docs/modules.md from the code
+	@$(PY) -m tests.module_map
+
 install-dev: $(FULL)/.installed-dev
 
 %/bin/python:
