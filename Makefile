@@ -21,7 +21,7 @@ PIP := -m pip install --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz faults audit
+.PHONY: help run install play test test-unit test-postgres test-browser check lint types imports format install-dev verify verify-learning fuzz faults audit module-map
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
