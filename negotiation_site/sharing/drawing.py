@@ -82,7 +82,7 @@ def png(card: Card) -> bytes:
     for line in lines_of(card.headline, face(60), width=WIDTH - 2 * MARGIN, most=3):
         draw.text((MARGIN, y), line, font=face(60), fill=INK)
         y += 72
-    draw.text((MARGIN, y + 8), _cut(drawable(card.thing), face(32), WIDTH - 2 * MARGIN), font=face(32), fill=QUIET)
+    draw.text((MARGIN, y + 16), _cut(drawable(card.thing), face(32), WIDTH - 2 * MARGIN), font=face(32), fill=QUIET)
     if card.parts:
         _bar(draw, card.parts, top=456)
     foot = " · ".join(filter(None, (card.who, card.against)))
