@@ -143,6 +143,18 @@ PLOTS = (
         (Curve("tokens_per_second", _lazy("tokens a second"), "count"),),
     ),
 )
+LOOKS = Plot(
+    "live-looks",
+    _lazy("Does it play what it reads?"),
+    _lazy("share"),
+    (
+        Curve("valid_rate", _lazy("answers that can be used"), "share"),
+        Curve("deal_rate", _lazy("games with a deal"), "share"),
+        Curve("share", _lazy("share of the joint surplus"), "share"),
+    ),
+    _lazy("A few games of its own, now and then while it imitates, on products that it is taught on."),
+)
+"""Of a language model while it imitates."""
 TIMES = (
     ("generation", _lazy("the model writing")),
     ("environment", _lazy("the game and its buyers")),
@@ -156,6 +168,9 @@ def live(lines: Lines, found: Sequence[rule.Phase] = ()) -> tuple[Chart, ...]:
     steps = [line for line in lines if line["kind"] == "train"]
     imitated = [line for line in lines if line["kind"] == "imitate"]
     charts = [_imitation(imitated)] if imitated else []
+    looks = [line for line in lines if line["kind"] == "look"]
+    if looks and (chart := drawn(LOOKS, looks, by="step", axis=_("steps of imitation"))):
+        charts.append(chart)
     for plot in PLOTS:
         curves = [(str(curve.label), _series(steps, curve.key), curve.kind) for curve in plot.curves]
         if plot.element == "live-adherence":
@@ -168,13 +183,14 @@ def live(lines: Lines, found: Sequence[rule.Phase] = ()) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def drawn(plot: Plot, lines: Lines) -> Chart | None:
+def drawn(plot: Plot, lines: Lines, *, by: str = "rollout", axis: str = "") -> Chart | None:
     """One plot of a run's lines; None where none of its figures were logged."""
-    return _drawn(plot, [(str(curve.label), _series(lines, curve.key), curve.kind) for curve in plot.curves], ())
+    curves = [(str(curve.label), _series(lines, curve.key, by=by), curve.kind) for curve in plot.curves]
+    return _drawn(plot, curves, (), axis=axis, column=_("step") if by == "step" else "")
 
 
-def _series(lines: Lines, key: str) -> list[tuple[int, float]]:
-    return [(line["rollout"], line[key]) for line in lines if line.get(key) is not None]
+def _series(lines: Lines, key: str, *, by: str = "rollout") -> list[tuple[int, float]]:
+    return [(line[by], line[key]) for line in lines if line.get(key) is not None]
 
 
 def _violations(steps: Lines) -> list[tuple[str, list[tuple[int, float]], str]]:
@@ -189,27 +205,32 @@ def _violations(steps: Lines) -> list[tuple[str, list[tuple[int, float]], str]]:
 
 
 def _drawn(
-    plot: Plot, curves: Sequence[tuple[str, list[tuple[int, float]], str]], marks: Sequence[rule.Phase]
+    plot: Plot,
+    curves: Sequence[tuple[str, list[tuple[int, float]], str]],
+    marks: Sequence[rule.Phase],
+    *,
+    axis: str = "",
+    column: str = "",
 ) -> Chart | None:
     shown = [(label, points, kind) for label, points, kind in curves if points]
     if not shown:
         return None
     rollouts = sorted({x for _label, points, _kind in shown for x, _y in points})
     tables = [dict(points) for _label, points, _kind in shown]
-    axis = dashboards.share_axis if plot.shares else dashboards.axis
+    scale = dashboards.share_axis if plot.shares else dashboards.axis
     return dashboards.plot(
         plot.element,
         title=str(plot.title),
         caption=str(plot.title),
         note=str(plot.note),
         traces=[_line(label, points, k, len(points) > 60) for k, (label, points, _kind) in enumerate(shown)],
-        columns=(_("rollout"), *(label for label, _points, _kind in shown)),
+        columns=(column or _("rollout"), *(label for label, _points, _kind in shown)),
         rows=[
             (str(x), *(worded(table.get(x), kind) for table, (_l, _p, kind) in zip(tables, shown, strict=True)))
             for x in _thinned(rollouts)
         ],
-        x=dashboards.axis(_("rollouts of training"), rangemode="tozero"),
-        y=axis(str(plot.axis), rangemode="tozero" if plot.shares else "normal"),
+        x=dashboards.axis(axis or _("rollouts of training"), rangemode="tozero"),
+        y=scale(str(plot.axis), rangemode="tozero" if plot.shares else "normal"),
         **_marked(marks),
     )
 
@@ -318,8 +339,11 @@ AGO = 10
 
 
 def now(lines: Lines) -> tuple[NowRow, ...]:
-    """Every figure that was logged: at the first rollout, ten before the last, and at the last."""
+    """Every figure that was logged: at the first rollout, ten before the last, and at the last; of a language model
+    that only imitates yet, at its first look, the one before the last, and the last."""
     steps = [line for line in lines if line["kind"] == "train"]
+    if not steps:
+        return _looked(lines)
     rows = []
     for plot in PLOTS:
         for curve in plot.curves:
@@ -336,6 +360,27 @@ def now(lines: Lines) -> tuple[NowRow, ...]:
                     worded(points[-1][1], curve.kind),
                 )
             )
+    return tuple(rows)
+
+
+LOOKED = (
+    *LOOKS.curves,
+    Curve("opening_of_list", _lazy("first offer / list price")),
+    Curve("opening", _lazy("first offer / own limit")),
+    Curve("adherence", _lazy("without a violation"), "share"),
+    Curve("tokens_per_second", _lazy("tokens a second"), "count"),
+)
+
+
+def _looked(lines: Lines) -> tuple[NowRow, ...]:
+    looks = [line for line in lines if line["kind"] == "look"]
+    rows = []
+    for curve in LOOKED:
+        points = _series(looks, curve.key, by="step")
+        if points:
+            before = points[-2][1] if len(points) > 1 else None
+            first, last = points[0][1], points[-1][1]
+            rows.append(NowRow(str(curve.label), *(worded(value, curve.kind) for value in (first, before, last))))
     return tuple(rows)
 
 

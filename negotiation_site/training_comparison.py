@@ -29,6 +29,9 @@ MOST = 30
 """Runs on the dashboard, newest first."""
 DRAWN = 8
 STAGES = {"sft": _lazy("after imitation"), "grpo": _lazy("after learning")}
+JUDGED = {"base": _lazy("before it was taught"), **STAGES}
+"""Checkpoints of a language model."""
+JUDGED_FIGURES = ("share", "share_low", "share_high", "deal_rate")
 
 
 # --- What the templates read ------------------------------------------------------------------------
@@ -99,9 +102,24 @@ class Found:
     config: Mapping[str, Any]
 
     @property
+    def judged(self) -> dict[str, Any]:
+        """What a language model was judged at, by checkpoint; empty for a small model."""
+        return {name: found for name, found in (runs.figures(self.folder, "judge") or {}).items() if name in JUDGED}
+
+    @property
     def evaluated(self) -> dict[str, Any]:
-        """What its last stage measured."""
-        return runs.figures(self.folder, "evaluate") or {}
+        """What its last stage measured. A language model is measured where it never was: on held-out products."""
+        if not self.judged:
+            return runs.figures(self.folder, "evaluate") or {}
+        rows = {
+            stage: {name: found[name] for name in JUDGED_FIGURES if found.get(name) is not None}
+            | {"refused_rate": None if found["valid_rate"] is None else 1 - found["valid_rate"]}
+            for stage, found in self.judged.items()
+            if stage in STAGES
+        }
+        return {stage: {"greedy": row} for stage, row in rows.items()} | {
+            "axes": [{"axis": "products", "stage": stage, **row} for stage, row in rows.items()]
+        }
 
 
 def _all() -> list[Found]:
@@ -186,15 +204,24 @@ def _results(chosen: Sequence[Found]) -> tuple[Difference, ...]:
     rows = []
     for stage, label in STAGES.items():
         for way, how in (("greedy", _("likeliest move")), ("sampled", _("moves drawn"))):
-            figures = [each.evaluated.get(stage, {}).get(way) for each in chosen]
+            figures = [None if each.judged else each.evaluated.get(stage, {}).get(way) for each in chosen]
             if any(figures):
                 title = _("Share of the first best %(stage)s, %(how)s") % {"stage": label, "how": how}
                 rows.append(Difference(title, tuple(_interval(found) for found in figures)))
+    for stage, label in JUDGED.items():
+        judged = [each.judged.get(stage) for each in chosen]
+        if any(judged):
+            title = _("Share of the joint surplus %(stage)s, held-out products") % {"stage": label}
+            rows.append(Difference(title, tuple(_interval(found) for found in judged)))
+            valid = tuple(
+                training_charts.worded(found["valid_rate"] if found else None, "share") or "–" for found in judged
+            )
+            rows.append(Difference(_("Answers that could be used %(stage)s") % {"stage": label}, valid))
     return tuple(rows)
 
 
 def _interval(found: Mapping[str, Any] | None) -> str:
-    if not found:
+    if not found or found["share"] is None:
         return "–"
     return _("%(share)s (%(low)s to %(high)s)") % {
         "share": f"{found['share']:.3f}",

@@ -36,6 +36,7 @@ from negotiation_site.training_pages import STAGES, duration, may_train
 from training import datasets, expectations, guards, market_games, presets, runs, services
 from training.config import ConfigError
 from training.datasets import Chosen, DataError, Kind
+from training.language.config import EMBEDDED, LanguageRun, Market
 from training.models import Run
 from training.services import RunError, Wish
 
@@ -61,6 +62,32 @@ KNOBS: tuple[tuple[str, Any, Any], ...] = (
     ("evaluation.final_episodes", _lazy("Games at the end"), _lazy("Behind the figures of its report.")),
 )
 """Key of the configuration, label, help."""
+LANGUAGE_KNOBS: tuple[tuple[str, Any, Any], ...] = (
+    (
+        "sft.rows",
+        _lazy("Moves to imitate"),
+        _lazy("Of the preset's own teachers; of another source all that there are."),
+    ),
+    ("adapter.rank", _lazy("Rank of the adapter"), _lazy("0 teaches the whole model.")),
+    ("grpo.rollouts", _lazy("Rollouts"), _lazy("Rounds of playing and learning; 0 for imitation alone.")),
+    ("grpo.games", _lazy("Games in a rollout"), ""),
+    ("grpo.group", _lazy("Tries of each game"), _lazy("At least 2: what is learned is the difference between them.")),
+    ("grpo.turns", _lazy("Messages of a game"), _lazy("Of the learner, in games that reinforcement plays.")),
+    ("sft.save_every", _lazy("Steps between checkpoints"), _lazy("What a resumed run repeats at most.")),
+    (
+        "judging.watch_every",
+        _lazy("Steps between looks"),
+        _lazy("Looks at games of its own while it imitates; 0 for none."),
+    ),
+    ("judging.scenarios", _lazy("Games at the end"), _lazy("Held out; the untrained model plays them, too.")),
+)
+"""The same for a language model."""
+PRESETS = {
+    "tiny": _lazy("tiny: half a million weights, from nothing, minutes on a processor"),
+    "smollm2": _lazy("smollm2: the embedded language model, an adapter, about an hour on a processor"),
+    "qwen3-8b": _lazy("qwen3-8b: eight billion weights, on graphics processors"),
+    "qwen3-14b": _lazy("qwen3-14b: fourteen billion weights, on graphics processors"),
+}
 KINDS = {
     Kind.CORPUS: _lazy("Imported human dialogues"),
     Kind.ROOMS: _lazy("People's games on this site"),
@@ -69,6 +96,7 @@ KINDS = {
     Kind.BEST: _lazy("The best games of each scenario"),
 }
 MOST_PREVIEWED = 2_000
+BOTH_SIDES = "both"
 OPPOSITE = (
     *((Role.BUYER, family) for family in Family),
     (Role.SELLER, Family.BILATERAL),
@@ -129,6 +157,8 @@ class FormPage:
     devices: tuple[Choice, ...]
     opponents: tuple[OpponentLine, ...]
     knobs: tuple[Knob, ...]
+    knobs_of: str
+    """The preset whose numbers these are."""
     problem: str
     missing: tuple[str, ...]
 
@@ -138,6 +168,7 @@ class PreviewPage:
     """What a run would take: context `preview` of `training/_preview.html`."""
 
     problem: str = ""
+    """Why it cannot be launched; what it would take may be known all the same."""
     figures: tuple[Figure, ...] = ()
     stages: tuple[tuple[str, str], ...] = ()
     basis: str = ""
@@ -205,6 +236,7 @@ def _wish(typed: Mapping[str, str], ticked: Sequence[str]) -> Wish:
         name=name,
         preset_name=typed.get("preset", presets.PRESETS[0]),
         market=market,
+        model_tokens=_whole(typed, "model_tokens", _("The number of tokens"), most=10_000_000_000),
         overrides=_overrides(typed),
         opponents=opponents,
         weights=weights,
@@ -213,8 +245,17 @@ def _wish(typed: Mapping[str, str], ticked: Sequence[str]) -> Wish:
         base=typed.get("base_folder", "").strip() or typed.get("base", ""),
         source=_source(typed),
         device=typed.get("device", "") or "auto",
-        role=Role.BUYER if typed.get("role") == Role.BUYER.value else Role.SELLER,
+        role=_role(typed),
     )
+
+
+def _role(typed: Mapping[str, str]) -> Role | None:
+    """The learner's side; None for both, which a language model alone can learn."""
+    if typed.get("role") == BOTH_SIDES:
+        if typed.get("preset", presets.PRESETS[0]) not in presets.LANGUAGE:
+            raise FormError(_("A small model learns one side: choose the seller or the buyer."))
+        return None
+    return Role.BUYER if typed.get("role") == Role.BUYER.value else Role.SELLER
 
 
 def _opponents(typed: Mapping[str, str], ticked: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -243,11 +284,19 @@ def _weight(slug: str, text: str) -> float:
 def _overrides(typed: Mapping[str, str]) -> tuple[str, ...]:
     """Changes of the preset: the seed, the budget's numbers that were typed, then free lines."""
     changes = []
-    for key, label in (("seed", _("The seed")), *((key, str(label)) for key, label, _help in KNOBS)):
+    preset_name = typed.get("preset", presets.PRESETS[0])
+    own = typed.get("knobs_of", preset_name) == preset_name  # Else they are another preset's: its own hold.
+    knobs = tuple((key, str(label)) for key, label, _help in knobs_of(preset_name)) if own else ()
+    for key, label in (("seed", _("The seed")), *knobs):
         if typed.get(key, "").strip():
             changes.append(f"{key}={_whole(typed, key, label, most=10_000_000)}")
     changes += [line.strip() for line in typed.get("changes", "").splitlines() if line.strip()]
     return tuple(changes)
+
+
+def knobs_of(preset_name: str) -> tuple[tuple[str, Any, Any], ...]:
+    """The numbers that a preset's form asks for."""
+    return LANGUAGE_KNOBS if preset_name in presets.LANGUAGE else KNOBS
 
 
 def _whole(typed: Mapping[str, str], key: str, label: str, *, most: int) -> int:
@@ -290,11 +339,19 @@ def _start(request: HttpRequest) -> dict[str, str]:
     """What the form shows first: the preset's values, or those of a run to launch another one like."""
     like = Run.objects.filter(name=request.GET.get("like", "").replace("\0", "")).select_related("market").first()
     if like is None:
-        return {"market": request.GET.get("market", "")}
+        return {"market": request.GET.get("market", ""), "preset": request.GET.get("preset", "")}
     config = services.config_of(like)
-    weights = config.game.weights or (1.0,) * len(config.game.opponents)
+    game, opponents = (
+        (config.market, config.market.opponents)
+        if isinstance(config, LanguageRun)
+        else (
+            config.game,
+            config.game.opponents,
+        )
+    )
+    weights = game.weights or (1.0,) * len(opponents)
     told = msgspec.to_builtins(config)
-    found = {key: str(_at(told, key)) for key, _label, _help in KNOBS}
+    found = {key: str(_at(told, key)) for key, _label, _help in knobs_of(like.preset)}
     source = msgspec.json.decode(like.source, type=Chosen) if like.source else None
     if source is not None:
         found |= {
@@ -308,16 +365,22 @@ def _start(request: HttpRequest) -> dict[str, str]:
     return found | {
         "preset": like.preset,
         "market": like.market.slug,
-        "role": config.game.role.value,
-        "reward": config.game.reward,
+        "role": _side(config),
+        "reward": config.grpo.reward if isinstance(config, LanguageRun) else config.game.reward,
         "seed": str(config.seed),
         "device": config.device,
-        "base_folder": config.base,
-        "model_calls": str(config.game.model_calls),
-        "more_opponents": "\n".join(
-            f"{slug} {weight:g}" for slug, weight in zip(config.game.opponents, weights, strict=True)
-        ),
+        "base_folder": "" if config.base == EMBEDDED else config.base,
+        "model_calls": str(game.model_calls),
+        "model_tokens": str(game.model_tokens),
+        "more_opponents": "\n".join(f"{slug} {weight:g}" for slug, weight in zip(opponents, weights, strict=True)),
     }
+
+
+def _side(config: services.Config) -> str:
+    """The learner's side as the form has it."""
+    if not isinstance(config, LanguageRun):
+        return config.game.role.value
+    return config.market.roles[0].value if len(config.market.roles) == 1 else BOTH_SIDES
 
 
 def _choice(value: str, label: str, selected: bool) -> Choice:
@@ -333,7 +396,7 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
     preset_name = typed.get("preset") or presets.PRESETS[0]
     return FormPage(
         typed=typed,
-        presets=tuple(_choice(name, name, name == preset_name) for name in presets.PRESETS),
+        presets=tuple(_choice(name, str(PRESETS[name]), name == preset_name) for name in presets.PRESETS),
         markets=_markets(typed.get("market", "")),
         bases=_bases(typed.get("base", "")),
         sources=tuple(_group(offered, typed.get("source", "")) for offered in datasets.list_sources()),
@@ -347,12 +410,17 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
             for name, label in REWARDS.items()
         ),
         roles=tuple(
-            _choice(role.value, label, typed.get("role", Role.SELLER.value) == role.value)
-            for role, label in ((Role.SELLER, _("the seller")), (Role.BUYER, _("the buyer, one to one")))
+            _choice(side, label, typed.get("role", Role.SELLER.value) == side)
+            for side, label in (
+                (Role.SELLER.value, _("the seller")),
+                (Role.BUYER.value, _("the buyer, one to one")),
+                (BOTH_SIDES, _("either side, game by game (language models)")),
+            )
         ),
         devices=_devices(typed.get("device", "")),
         opponents=_lines(typed, ticked),
         knobs=_knobs(typed, preset_name),
+        knobs_of=preset_name,
         problem=problem,
         missing=full_stack_missing(),
     )
@@ -362,16 +430,17 @@ def _markets(chosen: str) -> tuple[Choice, ...]:
     """Markets that can be learned in, the chosen one first ticked."""
     found = []
     for market in selectors.current_markets().order_by("name"):
-        if not market_games.can_be_learned(market):
-            continue
-        found.append(_choice(market.slug, market.name, market.slug == chosen))
+        small, language = market_games.can_be_learned(market), market_games.can_be_haggled(market)
+        if small or language:
+            label = _("%(market)s (language models, too)") % {"market": market.name} if language else market.name
+            found.append(_choice(market.slug, label, market.slug == chosen))
     return tuple(found)
 
 
 def _bases(chosen: str) -> tuple[Choice, ...]:
     cards = [card for folder in (published.SHIPPED, published.own_folder()) for _path, card in published.cards(folder)]
     return (
-        _choice("", _("Nothing: random weights, as the preset says"), not chosen),
+        _choice("", _("What the preset says: random weights, or its language model"), not chosen),
         *(
             _choice(card.slug, _("The published agent %(title)s") % {"title": card.title}, card.slug == chosen)
             for card in cards
@@ -408,7 +477,7 @@ def _devices(chosen: str) -> tuple[Choice, ...]:
 def _lines(typed: Mapping[str, str], ticked: Sequence[str]) -> tuple[OpponentLine, ...]:
     """Every agent that may sit opposite; none ticked stands for the market's own."""
     lines = []
-    for spec in registry.all_specs():
+    for spec in (*registry.all_specs(), *registry.entered_specs()):
         if spec.kind is AgentKind.REFERENCE or not any(
             spec.can_play(role=role, family=family) for role, family in OPPOSITE
         ):
@@ -424,11 +493,14 @@ def _lines(typed: Mapping[str, str], ticked: Sequence[str]) -> tuple[OpponentLin
 
 def _knobs(typed: Mapping[str, str], preset_name: str) -> tuple[Knob, ...]:
     told: dict[str, Any] = {}
-    if preset_name in presets.PRESETS:
+    if preset_name in presets.LANGUAGE:
+        told = msgspec.to_builtins(presets.language_preset(preset_name, name="any", market=Market()))
+    elif preset_name in presets.PRESETS:
         told = msgspec.to_builtins(presets.preset(preset_name, name="any", game=expectations.MEASURED.config.game))
+    own = typed.get("knobs_of", preset_name) == preset_name
     return tuple(
-        Knob(key, str(label), str(help_), typed.get(key) or (str(_at(told, key)) if told else ""))
-        for key, label, help_ in KNOBS
+        Knob(key, str(label), str(help_), (typed.get(key) if own else "") or (str(_at(told, key)) if told else ""))
+        for key, label, help_ in knobs_of(preset_name)
     )
 
 
@@ -437,7 +509,11 @@ def _preview(typed: Mapping[str, str], ticked: Sequence[str]) -> PreviewPage:
     try:
         named = typed if typed.get("name", "").strip() else {**typed, "name": "not-named-yet"}
         wish = _wish(named, ticked)
-        found = expectations.expect(services.planned(wish), wish.source)
+        config = services.drafted(wish)
+        if isinstance(config, LanguageRun):
+            return _language_preview(config, wish)
+        services.check(config, wish)
+        found = expectations.expect(config, wish.source)
     except (*REFUSED, FormError) as error:
         return PreviewPage(problem=str(error))
     if not found.rows:
@@ -498,5 +574,93 @@ def _left_out(found: expectations.Expected) -> str:
     return ngettext(
         "%(count)s negotiation is left out: its moves cannot be written in the words of this model.",
         "%(count)s negotiations are left out: their moves cannot be written in the words of this model.",
+        gone,
+    ) % {"count": count(gone)}
+
+
+# --- What teaching a language model would take ------------------------------------------------------
+
+
+def _language_preview(config: LanguageRun, wish: Wish) -> PreviewPage:
+    """What it would take, and why it cannot be launched here where it cannot. Raises what `REFUSED` names."""
+    problem = ""
+    try:
+        services.check(config, wish)
+    except RunError as error:
+        problem = str(error)
+    found = expectations.expect_language(config, wish.source)
+    if not found.rows:
+        return PreviewPage(problem=_("This data set is empty: nothing of it can be imitated."))
+    return PreviewPage(
+        problem=problem,
+        figures=_language_figures(found),
+        stages=tuple((str(STAGES[stage]), duration(seconds)) for stage, seconds in found.seconds.items()),
+        basis=_language_basis(found),
+        left_out=_moves_left_out(found),
+        sample=found.sample,
+    )
+
+
+def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...]:
+    counted = _("counted") if found.tokens_counted else _("scaled from games played just now")
+    unknown = _("not to be told")
+    figures = [
+        Figure(label=_("Rows"), value=count(found.rows), out_of=_("moves to imitate, one a row")),
+        Figure(
+            label=_("Tokens"),
+            value=count(found.tokens),
+            out_of=_("of all rows at four characters each, %(how)s") % {"how": counted},
+        ),
+        Figure(
+            label=_("Weights"),
+            value=count(found.learned) if found.parameters else unknown,
+            out_of=_("that learn, of %(all)s in %(base)s")
+            % {"all": count(found.parameters) if found.parameters else unknown, "base": found.title},
+        ),
+        Figure(
+            label=_("Time"),
+            value=duration(found.all_seconds) if found.seconds else unknown,
+            out_of=_("of all stages, estimated"),
+        ),
+        Figure(
+            label=_("Memory"),
+            value=_gigabytes(found.peak_bytes) or unknown,
+            out_of=_("at most, of %(device)s, estimated; %(disk)s on the disk")
+            % {"device": found.device, "disk": _gigabytes(found.disk_bytes) or unknown},
+        ),
+    ]
+    if found.games:
+        figures.insert(2, Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")))
+    return tuple(figures)
+
+
+def _gigabytes(amount: int | None) -> str:
+    return "" if amount is None else _("%(count).1f GB") % {"count": amount / 1e9}
+
+
+def _language_basis(found: expectations.LanguageExpected) -> str:
+    pace = found.pace
+    if pace.name:
+        start = _("Scaled from the pace of the run %(name)s of this server.") % {"name": pace.name}
+    elif pace.assumed:
+        start = _(
+            "Nothing was measured on a graphics processor here yet: a pace of %(flops)s thousand billion operations a second is "
+            "assumed, which yours will differ from."
+        ) % {"flops": count(round(pace.flops / 1e12))}
+    else:
+        start = _(
+            "Scaled from a run of the preset smollm2 on one processor thread that had it for itself; where others share it, it "
+            "takes longer. After the first finished run its own pace is taken."
+        )
+    return start + " " + _("Memory and room on the disk are reckoned from the weights and one batch.")
+
+
+def _moves_left_out(found: expectations.LanguageExpected) -> str:
+    gone = found.looked_at - found.rows
+    if gone <= 0 or not found.tokens_counted:
+        return ""
+    return ngettext(
+        "%(count)s move is left out: it was refused, played by the clock, or has no words in the protocol.",
+        "%(count)s moves are left out: they were refused, played by the clock, or have no words in the protocol.",
         gone,
     ) % {"count": count(gone)}

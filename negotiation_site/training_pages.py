@@ -8,6 +8,7 @@ resuming are for staff; launching, logs and publishing for staff with the permis
 """
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.learned import published
+from agents.registry import UnknownAgent
 from markets import presentation
+from markets.engine.protocol import Role
 from markets.result import percent
 from negotiation_site import dashboards, training_charts
 from negotiation_site.stack import full_stack_missing
-from training import phases, runs, services
+from training import model_opponents, phases, runs, services
+from training.language.config import EMBEDDED, LanguageRun
 from training.models import Run, RunStatus
 from training.progress import progress
 from training.services import RunError
@@ -130,6 +134,8 @@ class CurvesPage:
 
     charts: tuple[dashboards.Chart, ...] = ()
     now: tuple[training_charts.NowRow, ...] = ()
+    moments: str = ""
+    """What the three columns of `now` are."""
     phases: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     url: str = ""
@@ -159,6 +165,10 @@ class RunPage:
     figures: tuple[presentation.Figure, ...] = ()
     charts: tuple[dashboards.Chart, ...] = ()
     compared: tuple[ShareRow, ...] = ()
+    measure: str = ""
+    """What the shares of `compared` are of."""
+    compact: bool = True
+    """Whether games are told in the words of a small model."""
     members: tuple[MemberRow, ...] = ()
     tricks: tuple[TrickRow, ...] = ()
     games: tuple[GameRow, ...] = ()
@@ -174,7 +184,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """Every run, newest first, then the checkpoints that come with the code."""
     rows = []
     for run in Run.objects.select_related("market")[:200]:
-        shares = _shares((runs.figures(runs.folder(run.name), "evaluate") or {}).get("grpo"))
+        shares = _shares_of(run)
         rows.append(_row(run.name, market=run.market.name, state=_state(run), shares=shares))
     for _path, card in _shipped():
         rows.append(_row(card.slug, market=card.trained_on, state=_("came with Parley"), shares=_shares(card.measured)))
@@ -183,6 +193,16 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "training/run_list.html",
         {"runs": rows, "missing": full_stack_missing(), "may_train": may_train(request)},
     )
+
+
+def _shares_of(run: Run) -> dict[str, str]:
+    """What a run's model kept at the end; a language model's answers are drawn."""
+    folder = runs.folder(run.name)
+    if not services.is_language(run):
+        return _shares((runs.figures(folder, "evaluate") or {}).get("grpo"))
+    judged = runs.figures(folder, "judge") or {}
+    share = (judged.get("grpo") or judged.get("sft") or {}).get("share")
+    return {} if share is None else {"sampled": percent(share)}
 
 
 def _row(name: str, *, market: str, state: str, shares: dict[str, str]) -> RunRow:
@@ -235,7 +255,8 @@ def run_samples(request: HttpRequest, name: str) -> HttpResponse:
     """Games that a run just played."""
     run = _known(name)
     url = reverse("run-samples", args=[name]) if run.status in OPEN else ""
-    return render(request, "training/_samples.html", {"samples": _samples(run), "url": url})
+    told = {"samples": _samples(run), "url": url, "compact": not services.is_language(run)}
+    return render(request, "training/_samples.html", told)
 
 
 @require_GET
@@ -257,7 +278,12 @@ def run_publish(request: HttpRequest, name: str) -> HttpResponse:
     except RunError as error:
         messages.error(request, str(error))
     else:
-        messages.info(request, _("The model is an agent now; it can be played in markets like its own."))
+        told = _("The model is an agent now; it can be played in markets like its own.")
+        if services.is_language(_known(name)):
+            told = _(
+                "The adapter is published. It plays as an agent once the site's model server has been started anew (make run)."
+            )
+        messages.info(request, told)
     return redirect("run", name=name)
 
 
@@ -314,7 +340,7 @@ def _run_for_staff(request: HttpRequest, name: str) -> Run:
 
 def _run_page(run: Run, request: HttpRequest) -> RunPage:
     trainer, is_open = may_train(request), run.status in OPEN
-    report = _report(runs.folder(run.name), None)
+    report = _judged(run) if services.is_language(run) else _report(runs.folder(run.name), None)
     curves = _curves(run)
     shown = {chart.element for chart in curves.charts}
     report["charts"] = tuple(
@@ -343,25 +369,15 @@ def _run_page(run: Run, request: HttpRequest) -> RunPage:
 def _settings(run: Run) -> tuple[tuple[str, str], ...]:
     """What a run was launched with, for people."""
     config = services.config_of(run)
+    if isinstance(config, LanguageRun):
+        return _language_settings(run, config)
     game = config.game
-    weights = game.weights or (1.0,) * len(game.opponents)
-    whole = sum(weights)
-    source = json.loads(run.source) if run.source else {}
     return (
         (_("Preset"), run.preset),
         (_("Starts from"), Path(config.base).name if config.base else _("nothing: random weights")),
-        (
-            _("Imitates"),
-            " ".join(str(source[key]) for key in ("kind", "name", "agent") if source.get(key))
-            if source
-            else _("the preset's demonstrators"),
-        ),
-        (
-            _("Opponents"),
-            ", ".join(
-                f"{slug} {percent(weight / whole)}" for slug, weight in zip(game.opponents, weights, strict=True)
-            ),
-        ),
+        (_("Imitates"), _imitated(run)),
+        (_("Opponents"), _opponents(game.opponents, game.weights)),
+        (_("Measured against"), _quiet(game.opponents)),
         (_("Reward"), game.reward),
         (_("Seed"), str(config.seed)),
         (_("Device"), run.device),
@@ -377,6 +393,61 @@ def _settings(run: Run) -> tuple[tuple[str, str], ...]:
         (_("Data"), config.data[:12]),
         (_("Configuration"), config.sha256[:12]),
     )
+
+
+def _language_settings(run: Run, config: LanguageRun) -> tuple[tuple[str, str], ...]:
+    """The same of a language model's run."""
+    market, rank = config.market, config.adapter.rank
+    learns = _("an adapter of rank %(rank)d") % {"rank": rank} if rank else _("the whole model")
+    sides = {Role.SELLER: _("seller"), Role.BUYER: _("buyer")}
+    return (
+        (_("Preset"), run.preset),
+        (_("Starts from"), _("the embedded model") if config.base == EMBEDDED else Path(config.base).name),
+        (_("Learns"), learns),
+        (_("Protocol"), config.protocol),
+        (_("It plays"), _(" and ").join(sides[role] for role in market.roles)),
+        (_("Imitates"), _imitated(run)),
+        (_("Opponents"), _opponents(market.opponents, market.weights)),
+        (_("Measured against"), _quiet(market.opponents)),
+        (_("Reward"), config.grpo.reward if config.grpo.rollouts else ""),
+        (_("Seed"), str(config.seed)),
+        (_("Device"), run.device),
+        (
+            _("Budget"),
+            _("%(rows)d moves of imitation, %(rollouts)d rollouts of %(games)d games, %(judged)d games at the end")
+            % {
+                "rows": config.sft.rows,
+                "rollouts": config.grpo.rollouts,
+                "games": config.grpo.games * config.grpo.group,
+                "judged": config.judging.scenarios,
+            },
+        ),
+        (_("Data"), config.data[:12]),
+        (_("Configuration"), config.sha256[:12]),
+    )
+
+
+def _imitated(run: Run) -> str:
+    """What a run imitates, for people."""
+    source = json.loads(run.source) if run.source else {}
+    if not source:
+        return _("the preset's demonstrators")
+    return " ".join(str(source[key]) for key in ("kind", "name", "agent") if source.get(key))
+
+
+def _opponents(slugs: Sequence[str], given: Sequence[float]) -> str:
+    weights = given or (1.0,) * len(slugs)
+    whole = sum(weights)
+    return ", ".join(f"{slug} {percent(weight / whole)}" for slug, weight in zip(slugs, weights, strict=True))
+
+
+def _quiet(slugs: Sequence[str]) -> str:
+    """Who plays in looks and in the measure at the end, where some opponents ask language models; else nothing."""
+    try:
+        quiet = model_opponents.quiet(slugs)
+    except UnknownAgent:
+        return ""
+    return ", ".join(dict.fromkeys(quiet)) if tuple(quiet) != tuple(slugs) else ""
 
 
 def _status(run: Run, request: HttpRequest) -> StatusPage:
@@ -399,7 +470,7 @@ def _status(run: Run, request: HttpRequest) -> StatusPage:
 
 def _stages(run: Run, folder: Path) -> tuple[StageRow, ...]:
     rows = []
-    for stage in runs.STAGES:
+    for stage in services.stages_of(services.config_of(run)):
         figures = runs.figures(folder, stage)
         if figures is not None:
             seconds = figures.get("wall_seconds")
@@ -413,9 +484,11 @@ def _stages(run: Run, folder: Path) -> tuple[StageRow, ...]:
 
 def _progress_figures(run: Run, folder: Path) -> tuple[presentation.Figure, ...]:
     """How far the stage under way is, and when it may end."""
-    found = progress(services.config_of(run), runs.metrics(folder), stage=run.stage)
+    config = services.config_of(run)
+    found = progress(config, runs.metrics(folder), stage=run.stage)
+    asked = _asked_of_models(config, folder)
     if not found.total:
-        return ()
+        return asked
     left = _("not to be told yet") if found.seconds_left is None else duration(found.seconds_left)
     basis = _("the median pace of its last steps; later stages come on top")
     return (
@@ -426,6 +499,24 @@ def _progress_figures(run: Run, folder: Path) -> tuple[presentation.Figure, ...]
             fraction=found.share,
         ),
         presentation.Figure(label=_("This stage ends in"), value=left, out_of=basis),
+        *asked,
+    )
+
+
+def _asked_of_models(config: services.Config, folder: Path) -> tuple[presentation.Figure, ...]:
+    """What the opponents asked of language models so far, and what happens when that is used up."""
+    game = config.market if isinstance(config, LanguageRun) else config.game
+    if not game.model_calls:
+        return ()
+    spent = model_opponents.spent(folder)
+    return (
+        presentation.Figure(
+            label=_("Answers of language models"),
+            value=f"{spent.calls:,}",
+            out_of=_("of %(most)s; %(tokens)s tokens. When they are used up the run stops")
+            % {"most": f"{game.model_calls:,}", "tokens": f"{spent.tokens:,}"},
+            fraction=min(1.0, spent.calls / game.model_calls),
+        ),
     )
 
 
@@ -440,10 +531,14 @@ def duration(seconds: float) -> str:
 
 def _curves(run: Run) -> CurvesPage:
     lines = runs.metrics(runs.folder(run.name))
-    found = phases.phases([line for line in lines if line["kind"] == "train"])
+    trained = [line for line in lines if line["kind"] == "train"]
+    found = phases.phases(trained, seller=_sells(run))
     return CurvesPage(
         charts=training_charts.live(lines, found),
         now=training_charts.now(lines),
+        moments=_("The first rollout, ten before the last, and the last.")
+        if trained
+        else _("The first look at games of its own, the one before the last, and the last."),
         phases=tuple(
             _("%(name)s: rollouts %(first)d to %(last)d")
             % {"name": training_charts.PHASES[phase.name], "first": phase.first, "last": phase.last}
@@ -452,6 +547,12 @@ def _curves(run: Run) -> CurvesPage:
         missing=training_charts.missing(lines),
         url=reverse("run-curves", args=[run.name]) if run.status in OPEN else "",
     )
+
+
+def _sells(run: Run) -> bool:
+    """Whether the figures of a run's openings are a seller's."""
+    config = services.config_of(run)
+    return Role.SELLER in config.market.roles if isinstance(config, LanguageRun) else config.game.role is Role.SELLER
 
 
 SAMPLED = {
@@ -464,17 +565,24 @@ SAMPLED = {
 def _samples(run: Run) -> tuple[SampleRow, ...]:
     return tuple(
         SampleRow(
-            f"{game['rollout']}-{game['chosen']}",
-            _("Rollout %(rollout)d, %(chosen)s: reward %(reward)s")
-            % {
-                "rollout": game["rollout"],
-                "chosen": SAMPLED.get(game["chosen"], game["chosen"]),
-                "reward": f"{game['reward']:.3f}",
-            },
+            f"{game['rollout']}-{game.get('step', 0)}-{game['chosen']}",
+            _sample_title(game),
             game["text"],
         )
         for game in runs.samples(runs.folder(run.name), last=SAMPLES_SHOWN)
     )
+
+
+def _sample_title(game: dict[str, Any]) -> str:
+    told = {
+        "rollout": game["rollout"],
+        "step": game.get("step", 0),
+        "chosen": SAMPLED.get(game["chosen"], game["chosen"]),
+        "reward": f"{game['reward']:.3f}",
+    }
+    if told["step"]:
+        return _("Step %(step)d of imitation, %(chosen)s: kept %(reward)s of the joint surplus") % told
+    return _("Rollout %(rollout)d, %(chosen)s: reward %(reward)s") % told
 
 
 def _shipped_page(name: str) -> RunPage:
@@ -500,10 +608,71 @@ def _report(folder: Path, card: dict[str, Any] | None) -> dict[str, Any]:
         "figures": (*_imitation_figures(imitation), *_learner_figures(learner)),
         "charts": _charts(runs.metrics(folder), learner),
         "compared": _compared(imitation, learner, tricks),
+        "measure": _("Seller's profit as a share of the first best, on games kept apart from training."),
         "members": tuple(map(_member, (learner or {}).get("members", []))),
         "tricks": tuple(_trick(row) for row in tricks if row["trick"] != LINEAR_LADDER),
         "games": tuple(map(_game, (learner or {}).get("transcripts", []))),
     }
+
+
+JUDGED = {
+    "base": _lazy("Before it was taught"),
+    "sft": _lazy("After imitation"),
+    "grpo": _lazy("After learning by playing"),
+}
+GAMES_OF_A_KIND = 3
+
+
+def _judged(run: Run) -> dict[str, Any]:
+    """The parts of a page that a language model's judging fills."""
+    folder = runs.folder(run.name)
+    parts = {name: runs.figures(folder, f"judge-{name}") for name in JUDGED}
+    known = {name: found for name, found in parts.items() if found is not None and found["share"] is not None}
+    taught = (runs.figures(folder, "sft") or {}).get("teachers_share")
+    rows = [ShareRow(label=_("Its teachers"), share=f"{taught:.3f}", interval="")] if taught is not None else []
+    rows += [
+        _share_row(str(JUDGED[name]), found["share"], found["share_low"], found["share_high"])
+        for name, found in known.items()
+    ]
+    figures = [
+        presentation.Figure(
+            label=str(JUDGED[name]),
+            value=percent(found["valid_rate"]),
+            out_of=_("of %(answers)d answers could be used, in %(games)d held-out games")
+            % {"answers": found["answers"], "games": found["scenarios"]},
+            fraction=found["valid_rate"],
+        )
+        for name, found in known.items()
+        if found["valid_rate"] is not None
+    ]
+    last = next((name for name in reversed(JUDGED) if name in known), "")
+    return {
+        "figures": tuple(figures),
+        "charts": (),
+        "compared": tuple(rows) if known else (),
+        "measure": _(
+            "The learner's share of the joint surplus, 0 without a deal, on held-out products; answers drawn. Its teachers' is of "
+            "the games that were imitated."
+        ),
+        "games": tuple(_judged_games(folder / f"judge-{last}.jsonl")) if last else (),
+        "compact": False,
+    }
+
+
+def _judged_games(file: Path) -> Iterator[GameRow]:
+    """The best, the worst and some others of the games that a model was judged on."""
+    played = [line for line in runs.lines(file) if line.get("share") is not None]
+    order = sorted(range(len(played)), key=lambda k: played[k]["share"])
+    chosen = {
+        "worst": order[:GAMES_OF_A_KIND],
+        "best": order[-GAMES_OF_A_KIND:][::-1],
+        "random": order[GAMES_OF_A_KIND : -GAMES_OF_A_KIND or None][:: max(1, len(order) // (GAMES_OF_A_KIND + 1))],
+    }
+    for kind in ("best", "worst", "random"):
+        for k in chosen[kind][: GAMES_OF_A_KIND + 1]:
+            yield _game(
+                {"chosen": kind, "game": k + 1, "share": played[k]["share"], "text": "\n".join(played[k]["game"])}
+            )
 
 
 LINEAR_LADDER = "linear ladder"
@@ -645,6 +814,7 @@ STAGES = {
     "sft": _lazy("imitating"),
     "grpo": _lazy("learning by playing"),
     "evaluate": _lazy("being measured"),
+    "judge": _lazy("being judged on held-out games"),
 }
 """Stages for people."""
 

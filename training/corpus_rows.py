@@ -181,6 +181,7 @@ def seat(found: Dialogued, role: Role) -> tuple[Source, Told] | None:
         thoughts={},
         chairs={party: chair},
         timed=False,
+        limits_known=side.reservation_value_cents is not None,
     )
     return source, Told(found, side)
 

@@ -662,17 +662,38 @@ def _played(
 def played(chosen: Chosen) -> Iterator[Source]:
     """The negotiations of a choice as scenario and log, training part alone, for learners with words of their own.
 
-    Raises `DataError`; a corpus of human dialogues holds no such log.
+    Raises `DataError`; dialogues of a corpus about things to divide have no such log.
     """
-    if chosen.kind is Kind.CORPUS:
-        raise DataError(f"The dialogues of {chosen.name!r} are free words; they have no log of moves.")
+    for conversation in _training_part(chosen):
+        if conversation.source is not None:
+            yield conversation.source
+
+
+def lessons(chosen: Chosen, tally: Tally) -> Iterator[list[dict[str, Any]]]:
+    """Of each conversation of a choice's training part the moves to learn, a row of `sft_rows` each. Raises `DataError`."""
+    for conversation in _training_part(chosen):
+        yield list(_rows(conversation, Format.SFT, tally))
+
+
+def sides(chosen: Chosen) -> tuple[str, ...]:
+    """Whose moves a choice can be about: seller and buyer, or the parties of a corpus that has neither. Raises `DataError`."""
+    if chosen.kind is not Kind.CORPUS:
+        return BOTH
+    try:
+        first = corpora.corpus(chosen.name).dialogues.order_by("id").first()
+    except CorpusError as error:
+        raise DataError(str(error)) from error
+    return BOTH if first is None else corpus_rows.perspectives(records.decode(first.record))
+
+
+def _training_part(chosen: Chosen) -> Iterator[_Conversation]:
     plan, shared = _plan(chosen, Format.SFT), Splits()
     for participant, key in plan.people:
         shared.sat(participant, key)
     shared.settle(plan.keys)
     for conversation in plan.conversations(plan):
-        if conversation.source is not None and shared.split_of(conversation.key) == SPLITS[0]:
-            yield conversation.source
+        if shared.split_of(conversation.key) == SPLITS[0]:
+            yield conversation
 
 
 # --- Rows -----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Dialogues that a small model imitates, as they lie in a run's folder: JSON lines of compact messages.
 
-Here: writing and reading `data/dialogues.jsonl`, and what recorded negotiations are in the compact dialogue.
-Not here: which negotiations they are (`training.datasets`), the words themselves (`agents.learned.dialogue`).
+Here: writing and reading `data/dialogues.jsonl`, and what recorded negotiations are in the compact dialogue or the ledger.
+Not here: which negotiations they are (`training.datasets`), the words themselves (`agents.learned`).
 
 Contract: a line is one dialogue, a list of `[role, words]`. A dialogue is kept only when each of the
 learner's answers is one that it may give itself: no refused move, nothing that was only said. What is read
@@ -14,17 +14,20 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from agents.learned import dialogue
+from agents.learned import dialogue, ledger
 from agents.learned.dialogue import Message, NoDialogue
 from markets.engine.observation import observe, seen_events
-from markets.engine.protocol import SELLER, LogEntry
-from markets.engine.scenarios import MAX_BUYERS, Family, Scenario, SellerTurns
+from markets.engine.protocol import SELLER, LogEntry, Party, PartyLeft, Role, buyer_party
+from markets.engine.scenarios import MAX_BUYERS, EventDriven, Family, Scenario, SellerTurns
 from markets.engine.state import replay
 from training.config import ConfigError
 
 FOLDER = "data"
 FILE = "dialogues.jsonl"
 READABLE = ("ask", "accept", "leave")
+"""First words of answers in the compact dialogue."""
+WRITTEN = ("ask", "bid", "accept", "wait", "leave")
+"""The same in the ledger."""
 
 
 def compact(scenario: Scenario, log: Sequence[LogEntry]) -> tuple[Message, ...] | None:
@@ -45,6 +48,24 @@ def compact(scenario: Scenario, log: Sequence[LogEntry]) -> tuple[Message, ...] 
     if not own or any(message.words[0] not in READABLE for message in own):
         return None
     return messages[: max(k for k, message in enumerate(messages) if message.role == "assistant") + 1]
+
+
+def told_anew(scenario: Scenario, log: Sequence[LogEntry], party: Party) -> tuple[Message, ...] | None:
+    """One seat's side of a finished negotiation in the ledger; None where it did what the ledger has no words for."""
+    clocked = isinstance(scenario.mechanism, EventDriven)
+    own = observe(replay(scenario, log), party, now_ms=log[-1].at_ms if clocked and log else 0)
+    past = list(seen_events(scenario, log, party))
+    _told, messages = ledger.conversation(own, past)
+    if any(isinstance(seen.event, PartyLeft) and _is_of(seen.event, party) for seen in past):
+        messages = (*messages, Message("assistant", ("leave",)))
+    answers = [k for k, message in enumerate(messages) if message.role == "assistant"]
+    if not answers or any(messages[k].words[0] not in WRITTEN for k in answers):
+        return None
+    return messages[: answers[-1] + 1]
+
+
+def _is_of(event: PartyLeft, party: Party) -> bool:
+    return party == (SELLER if event.by is Role.SELLER else buyer_party(event.buyer))
 
 
 def encode(dialogues: Iterable[Sequence[Message]]) -> bytes:

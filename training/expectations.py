@@ -1,26 +1,32 @@
 """What a run will take before it is launched: rows, tokens, time, memory, each with what it is based on.
 
 Here: counting what will be imitated, and scaling what earlier runs measured. Not here: launching
-(`training.services`), words for people (the site). No torch.
+(`training.services`), what a language model needs of a machine (`training.capacity`), words for people (the site). No torch.
 
 Contract: writes nothing. An estimate is scaled from one measured run, which is named: the newest finished
 one of this server that noted its time, else `MEASURED`, a run of the `tiny` preset on the developers'
 machine. Each stage is scaled by its own work (`work`), memory by the weights alone. Counts are exact where
-they can be counted, else a mean over games played now times a number.
+they can be counted, else a mean over games played now times a number. A language model's time is its floating-point work over
+the pace of the newest finished run of its kind here, else of `MEASURED_LANGUAGE`; on a graphics processor, where nothing was
+measured yet, over an assumed pace, and said to be that. Nothing asks a language model: in the place of opponents that do
+their strategies play.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from agents.learned import grammars
-from training import dialogues, imitation, runs, services
+from training import capacity, dialogues, imitation, model_opponents, presets, runs, services
+from training.capacity import Shape, stored_weights
 from training.config import Evaluation, Exploits, Game, Grpo, RunConfig, Sft
-from training.datasets import Chosen
+from training.datasets import CHARACTERS_A_TOKEN, Chosen
 from training.demonstrations import demonstrate
+from training.language import demonstrations as language
+from training.language.config import LanguageRun
 from training.models import Run, RunStatus
 
 PROBED = 40
@@ -69,9 +75,10 @@ class Expected:
 def expect(config: RunConfig, source: Chosen | None) -> Expected:
     """What a run will take. Raises `DataError` where its source cannot be read."""
     if source is None:
+        quiet = model_opponents.quiet(config.game.opponents)
         played = list(
             demonstrate(
-                config.game,
+                msgspec.structs.replace(config.game, opponents=quiet),
                 episodes=min(PROBED, config.sft.demonstrations),
                 seed=config.seed,
                 habits=config.sft.habits,
@@ -82,7 +89,7 @@ def expect(config: RunConfig, source: Chosen | None) -> Expected:
         rows = looked_at = config.sft.demonstrations
         tokens = round(dialogues.tokens(found) * rows / max(1, len(found)))
     else:
-        gathered = imitation.gather(source)
+        gathered = imitation.gather(source, config.game)
         found, rows, looked_at = list(gathered.dialogues), len(gathered.dialogues), gathered.looked_at
         tokens = dialogues.tokens(found)
     basis, parameters = measured_before(), weights(config)
@@ -124,35 +131,17 @@ def weights(config: RunConfig) -> int:
     return 2 * len(grammars.by_name(config.game.dialogue).words) * model.hidden + model.layers * layer + model.hidden
 
 
-def stored_weights(folder: Path) -> int:
-    """Number of weights in a folder's safetensors, read off their headers; 0 where there are none."""
-    return sum(count for file in sorted(folder.glob("*.safetensors")) for count in _shapes(file))
-
-
-def _shapes(file: Path) -> Iterator[int]:
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        if length > file.stat().st_size:
-            return
-        header = json.loads(opened.read(length))
-    for name, about in header.items():
-        if name != "__metadata__":
-            count = 1
-            for size in about["shape"]:
-                count *= size
-            yield count
-
-
 def measured_before() -> Measured:
     """The newest finished run that noted what it took, else the one that comes with the code."""
-    for run in Run.objects.filter(status=RunStatus.DONE).order_by("-ended_at")[:20]:
-        folder = runs.folder(run.name)
+    for run in Run.objects.filter(status=RunStatus.DONE, preset__in=presets.SMALL).order_by("-ended_at")[:20]:
+        folder, config = runs.folder(run.name), services.config_of(run)
         stages = {stage: runs.figures(folder, stage) or {} for stage in runs.STAGES}
         resumed = stages["grpo"].get("resumed_from")
-        if not resumed and all("wall_seconds" in figures for figures in stages.values()):
+        whole = not resumed and all("wall_seconds" in figures for figures in stages.values())
+        if whole and isinstance(config, RunConfig):
             return Measured(
                 name=run.name,
-                config=services.config_of(run),
+                config=config,
                 seconds={stage: figures["wall_seconds"] for stage, figures in stages.items()},
                 peak_bytes=max(figures["peak_bytes"] for figures in stages.values()),
             )
@@ -174,3 +163,178 @@ MEASURED = Measured(
 )
 """A small run of the `tiny` preset with one thread, at low priority on two processor cores that other programs shared
 (89 s of processor time in 337 s)."""
+
+
+# --- Language models ----------------------------------------------------------------------------------
+
+PROBED_LESSONS = 12
+"""Games of the teachers that are played to estimate how long a lesson is."""
+PACKED = 0.42
+"""Part of the tokens of a game's rows that is left once what they have in common is read once (docs/training.md)."""
+CARD_FLOPS = 1.5e14
+"""Operations a second that a graphics processor is taken to do where none was measured: some 40 % of what one of the year
+2023 is sold for. An assumption."""
+CARD_WORDS = 1_500.0
+"""Tokens a second that such a processor is taken to write for many games together with eight billion weights. An assumption."""
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How fast a device reads, learns and writes."""
+
+    name: str
+    """Of the run that it was measured in; empty where it was none of this server."""
+    assumed: bool
+    flops: float
+    """Operations a second."""
+    words: float
+    """Tokens a second that are written for many games together, times weights."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageExpected:
+    """What teaching a language model is expected to take."""
+
+    rows: int
+    looked_at: int
+    """Moves of the source, or of the games played now, those included that cannot be taught."""
+    tokens: int
+    tokens_counted: bool
+    """Whether the rows were all made, or scaled from games played now; tokens are four characters each either way."""
+    games: int
+    """Games that reinforcement plays."""
+    title: str
+    """Of the base."""
+    parameters: int | None
+    """None where nothing tells."""
+    learned: int
+    device: str
+    seconds: Mapping[str, float]
+    """By stage; empty where the size of the base is not known."""
+    peak_bytes: int | None
+    disk_bytes: int | None
+    pace: Pace
+    sample: tuple[str, ...]
+
+    @property
+    def all_seconds(self) -> float:
+        """Of all stages."""
+        return sum(self.seconds.values())
+
+
+def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpected:
+    """What teaching a language model will take. Raises `DataError` where its source cannot be read."""
+    if source is None:
+        games, share = _probed(config)
+        own = sum(map(len, games))
+        rows, looked_at = config.sft.rows, round(config.sft.rows / max(share, 1e-9))
+        tokens = round(sum(map(_tokens, _flat(games))) * rows / max(1, own))
+    else:
+        taught = imitation.lessons(source, config)
+        games, rows, looked_at = [list(game) for game in taught.games], taught.rows, taught.moves
+        tokens = sum(map(_tokens, _flat(games)))
+    shown = list(_flat(games))
+    answers = sum(_characters(row.answer) for row in shown) / CHARACTERS_A_TOKEN / max(1, len(shown))
+    model, device = capacity.shape(config.base), services.device_of(config)
+    pace = pace_before(device)
+    row_tokens = tokens / max(1, rows)
+    return LanguageExpected(
+        rows=rows,
+        looked_at=looked_at,
+        tokens=tokens,
+        tokens_counted=source is not None,
+        games=config.grpo.rollouts * config.grpo.games * config.grpo.group,
+        title=model.title if model else config.base,
+        parameters=model.parameters if model else None,
+        learned=capacity.learned_weights(config, model) if model else 0,
+        device=device,
+        seconds=_seconds(config, model, pace, tokens=tokens, row=row_tokens, answer=answers) if model else {},
+        peak_bytes=_peak(config, model, row_tokens, answers) if model else None,
+        disk_bytes=capacity.disk_bytes(config, model) if model else None,
+        pace=pace,
+        sample=tuple(_read(row) for row in shown[:2]),
+    )
+
+
+def _peak(config: LanguageRun, model: Shape, row: float, answer: float) -> int:
+    return capacity.needed_bytes(config, model, row_tokens=round(row), answer_tokens=round(answer) + 1)
+
+
+def _probed(config: LanguageRun) -> tuple[list[list[language.Row]], float]:
+    """Lessons of some games of the teachers, and the share of the games that are kept."""
+    market = msgspec.structs.replace(config.market, opponents=model_opponents.quiet(config.market.opponents))
+    shown = [
+        language.demonstrate(msgspec.structs.replace(config, market=market), number) for number in range(PROBED_LESSONS)
+    ]
+    kept = [each for each in shown if each.share is None or each.share >= config.sft.least_share] or shown
+    return [list(language.rows_of(config, each)) for each in kept], len(kept) / len(shown)
+
+
+def _flat(games: Sequence[Sequence[language.Row]]) -> Iterator[language.Row]:
+    for game in games:
+        yield from game
+
+
+def _characters(message: Mapping[str, object]) -> int:
+    return len(str(message["content"])) + len(json.dumps(message["tool_calls"]) if message.get("tool_calls") else "")
+
+
+def _tokens(row: language.Row) -> int:
+    told = sum(len(str(message["content"])) for message in row.messages)
+    tools = len(json.dumps(row.tools)) if row.tools else 0
+    return -(-(told + tools + _characters(row.answer)) // CHARACTERS_A_TOKEN)
+
+
+def _read(row: language.Row) -> str:
+    """A row as people read it: the end of what is asked, and the answer."""
+    calls = row.answer.get("tool_calls")
+    answer = (
+        f"{row.answer['content']}\n{json.dumps(calls, ensure_ascii=False)}" if calls else str(row.answer["content"])
+    )
+    return "\n\n".join([*(str(message["content"]) for message in row.messages), answer.strip()])
+
+
+def _seconds(
+    config: LanguageRun, model: Shape, pace: Pace, *, tokens: int, row: float, answer: float
+) -> dict[str, float]:
+    learning = capacity.flops_a_token(config, model)
+    reading = 2.0 * model.parameters
+    write = model.parameters / pace.words  # Seconds for a token, many games together.
+    passes = config.sft.passes
+    if config.sft.steps:
+        passes = config.sft.steps * config.sft.batch * config.sft.accumulate * 4.5 * row / max(1.0, tokens)
+    a_turn = reading * row / pace.flops + answer * write
+    found = {"sft": passes * tokens * PACKED * learning / pace.flops}
+    if every := config.judging.watch_every:
+        updates = config.sft.steps or passes * tokens / max(1.0, row * 4.5) / (config.sft.batch * config.sft.accumulate)
+        found["sft"] += updates // every * config.judging.watch_games * config.judging.rounds * a_turn
+    if config.grpo.rollouts:
+        turns = config.grpo.rollouts * config.grpo.games * config.grpo.group * config.grpo.turns
+        found["grpo"] = turns * (a_turn + learning * row / pace.flops)
+    judged = 3 if config.grpo.rollouts else 2
+    found["judge"] = judged * config.judging.scenarios * config.judging.rounds * a_turn
+    return found
+
+
+def pace_before(device: str) -> Pace:
+    """The pace of the newest finished run of a language model on such a device; else what comes with the code."""
+    kind = device.partition(":")[0]
+    done = Run.objects.filter(status=RunStatus.DONE, preset__in=presets.LANGUAGE).order_by("-ended_at")
+    for run in done[:20]:
+        config, folder = services.config_of(run), runs.folder(run.name)
+        figures = runs.figures(folder, "sft") or {}
+        if not isinstance(config, LanguageRun) or run.device.partition(":")[0] != kind or figures.get("resumed_from"):
+            continue
+        model = capacity.shape(config.base)
+        if model is None or not figures.get("seconds") or "tokens" not in figures:
+            continue
+        seen = figures["tokens"] * figures.get("rows_seen", figures["rows"]) / max(1, figures["rows"])
+        flops = seen * PACKED * capacity.flops_a_token(config, model) / figures["seconds"]
+        start = CARD if kind == "cuda" else PROCESSOR
+        return Pace(run.name, False, flops, start.words)
+    return CARD if kind == "cuda" else PROCESSOR
+
+
+PROCESSOR = Pace("", False, 1.1e11, 300.0 * 134_515_008)
+"""One thread of a developers' machine: 60 updates of two games with an adapter of the embedded model took 720 s of
+processor time (docs/experiments.md), and it wrote 297 tokens a second for 32 games."""
+CARD = Pace("", True, CARD_FLOPS, CARD_WORDS * 8_190_735_360)

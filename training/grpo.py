@@ -17,12 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 from datasets import Dataset
 from transformers import TrainerCallback
 from trl.trainer.grpo_config import GRPOConfig
 
-from training import evaluation, exact, runs, watching
+from training import evaluation, exact, model_opponents, runs, watching
 from training import model as models
 from training import tokenizer as words
 from training.config import ConfigError, RunConfig, load
@@ -162,7 +163,8 @@ def build_trainer(
     words.check(tokenizer, model)
     codec = words.Codec(tokenizer)
     rollouts = Rollouts(config, codec)
-    watch = Watch(config, folder, codec, rollouts)
+    quiet = msgspec.structs.replace(config.game, opponents=model_opponents.quiet(config.game.opponents))
+    watch = Watch(msgspec.structs.replace(config, game=quiet), folder, codec, rollouts)
     numbers = [str(number) for number in range(config.grpo.rollouts * config.grpo.games)]
     trainer = EpisodeTrainer(
         config=config,

@@ -1,10 +1,12 @@
 """The games that a market draws, as training knows them.
 
-Here: from a market's recipe to `training.config.Game`, with a copy of its products for games over a
-catalogue. Not here: drawing games (`training.environment`), launching (`training.services`).
+Here: from a market's recipe to `training.config.Game`, and to the games that a language model is taught
+(`training.language.config.Market`), with a copy of its products for games over a catalogue. Not here: drawing games
+(`training.environment`, `training.language.games`), launching (`training.services`).
 
 Contract: a market that training cannot play as it is gets a sentence. Markets of values in money with
-several buyers are played in the compact dialogue, markets over a catalogue in the ledger. Products are copied
+several buyers are played in the compact dialogue, markets over a catalogue in the ledger; a language model is taught one
+to one over a catalogue, in turn. Products are copied
 into a file named by its content, so that a run goes on with what it was launched with; nothing else is
 written. Guardrails may differ: in training the side that is not learned never deals at a loss.
 """
@@ -26,6 +28,7 @@ from markets.engine.scenarios import Alternating, EventDriven, Family, ProductFa
 from markets.importers.csv_catalogue import COLUMNS
 from markets.models import Market
 from training.config import ConfigError, Game, refuse_held_out
+from training.language.config import Market as Haggling
 
 REWARDS = {
     (Family.BILATERAL, Role.SELLER): ("bilateral_share", "bilateral_share_batna", "seller_profit"),
@@ -42,6 +45,49 @@ def game_of(market: Market, *, role: Role = Role.SELLER) -> Game:
     if not game.catalogue:
         return game
     return msgspec.structs.replace(game, catalogue=_copied(services.market_pool(market)))
+
+
+def haggling_of(market: Market, *, roles: Sequence[Role] = (Role.SELLER, Role.BUYER)) -> Haggling:
+    """The games of a market for a language model on these sides. Raises `ConfigError` where they cannot be learned."""
+    return msgspec.structs.replace(_haggling(market, roles), catalogue=_copied(services.market_pool(market)))
+
+
+def can_be_haggled(market: Market) -> bool:
+    """Whether a market has games that a language model can be taught; copies nothing."""
+    try:
+        _haggling(market, tuple(Role))
+    except (ConfigError, ValueError):
+        return False
+    return True
+
+
+def _haggling(market: Market, roles: Sequence[Role]) -> Haggling:
+    recipe = decode_recipe(market.recipe)
+    if recipe.family is not Family.BILATERAL or not isinstance(recipe.mechanism, Alternating):
+        raise ConfigError(
+            f"A language model is taught one to one, each side writing in turn; {market.slug!r} is another kind of market."
+        )
+    if recipe.unit_is_money:
+        raise ConfigError(
+            f"A language model is taught over products of a catalogue; {market.slug!r} has values in money."
+        )
+    if recipe.gains:
+        raise ConfigError(f"{market.slug!r} draws games by whether trade can gain, which no run does.")
+    try:
+        splits.refuse_held_out(recipe=recipe)
+    except splits.HeldOut as error:
+        raise ConfigError(str(error)) from error
+    others = [market.buyer_agents] if Role.SELLER in roles else []
+    others += [market.seller_agent] if Role.BUYER in roles else []
+    return Haggling(
+        catalogue=market.slug,  # Until its products are copied.
+        rounds=(recipe.mechanism.rounds,),
+        values=priors.format_spec(recipe.value_spec),
+        cost=priors.format_spec(recipe.cost_spec),
+        buyer_opens=1.0 if recipe.mechanism.opener is Role.BUYER else 0.0,
+        roles=tuple(roles),
+        opponents=_unlike(",".join(others).split(",")),
+    )
 
 
 def can_be_learned(market: Market, *, role: Role = Role.SELLER) -> bool:

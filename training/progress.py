@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any
 
 from training.config import RunConfig
+from training.language.config import LanguageRun
 
 PACE = 20
 
@@ -34,14 +35,21 @@ class Progress:
         return self.done / self.total if self.total else 0.0
 
 
-def progress(config: RunConfig, lines: Sequence[Mapping[str, Any]], *, stage: str) -> Progress:
+def progress(config: RunConfig | LanguageRun, lines: Sequence[Mapping[str, Any]], *, stage: str) -> Progress:
     """How far the stage under way is."""
     if stage == "sft":
         own = [line for line in lines if line["kind"] == "imitate"]
-        return _paced([(int(line["step"]), float(line["at"])) for line in own], config.sft.steps)
+        # A language model's steps follow from its lessons: the stage says how many there are.
+        steps = int(own[-1]["steps"]) if own and "steps" in own[-1] else config.sft.steps
+        return _paced([(int(line["step"]), float(line["at"])) for line in own], steps)
     if stage == "grpo":
         own = [line for line in lines if line["kind"] == "train"]
         return _paced([(int(line["rollout"]), float(line["at"])) for line in own], config.grpo.rollouts)
+    if stage == "judge" and isinstance(config, LanguageRun):
+        own = [line for line in lines if line["kind"] == "judged"]
+        models = 3 if config.grpo.rollouts else 2
+        marks = [(number, float(line["at"])) for number, line in enumerate(own, start=1)]
+        return _paced(marks, models * config.judging.scenarios)
     return Progress(0, 0, None)
 
 

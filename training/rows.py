@@ -101,6 +101,8 @@ class Source(NamedTuple):
     """The seats whose moves are exported."""
     timed: bool
     """Whether `at_ms` is a wall clock's."""
+    limits_known: bool = True
+    """Whether the scenario's own values are limits; people of a corpus may have been told a target alone."""
 
 
 class Decision(NamedTuple):

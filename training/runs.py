@@ -21,6 +21,8 @@ from training.config import ConfigError
 
 STAGES = ("exploits", "sft", "grpo", "evaluate")
 """Of a whole run, in order; each leaves `STAGE.json`."""
+LANGUAGE_STAGES = ("sft", "grpo", "judge")
+"""Of a language model's run, likewise; one without rollouts has no `grpo`."""
 
 SAMPLES = "samples.jsonl"
 """Games that can be read while a run trains."""
@@ -77,6 +79,13 @@ def append(path: Path, line: dict[str, Any]) -> None:
         file.write(json.dumps({"at": round(time.time(), 3), **line}) + "\n")
 
 
+def cut_steps(path: Path, *, after_step: int) -> None:
+    """Forget what imitation measured after an update: a resumed stage measures it again."""
+    own = ("imitate", "look")
+    kept = [line for line in metrics(path) if line["kind"] not in own or line["step"] <= after_step]
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+
+
 def cut(path: Path, *, after_rollout: int) -> None:
     """Forget what was measured after a rollout: a resumed run measures it again."""
     kept = [line for line in metrics(path) if line["rollout"] <= after_rollout]
@@ -85,6 +94,12 @@ def cut(path: Path, *, after_rollout: int) -> None:
     if file.exists():
         read = [game for game in reversed(samples(path, last=MOST_SAMPLES)) if game["rollout"] <= after_rollout]
         file.write_text("".join(json.dumps(game) + "\n" for game in read), encoding="utf-8")
+
+
+def add_line(file: Path, line: dict[str, Any]) -> None:
+    """Add one line of JSON to a file of the run."""
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
 def append_sample(path: Path, sample: dict[str, Any]) -> None:
@@ -102,13 +117,17 @@ def samples(path: Path, *, last: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in reversed(whole[-last:])]
 
 
-def metrics(path: Path) -> list[dict[str, Any]]:
-    """The run's metrics so far, without a line that is still being written or was cut off."""
-    file = path / "metrics.jsonl"
+def lines(file: Path) -> list[dict[str, Any]]:
+    """The lines of JSON in a file, without one that is still being written; none where there is no file."""
     if not file.exists():
         return []
     *whole, _unfinished = file.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in whole]
+
+
+def metrics(path: Path) -> list[dict[str, Any]]:
+    """The run's metrics so far, without a line that is still being written or was cut off."""
+    return lines(path / "metrics.jsonl")
 
 
 def figures(path: Path, stage: str) -> dict[str, Any] | None:

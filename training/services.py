@@ -16,25 +16,45 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agents import backends, registry
+from agents import backends, entering, registry
 from agents.backends.config import variables
 from agents.base import AgentSpec, Kind
-from agents.entered import is_entered
 from agents.learned import published
+from agents.models import EnteredAgent
 from markets.engine import rewards
 from markets.engine.protocol import Role
+from markets.engine.scenarios import Family
 from markets.models import Market
-from training import datasets, dialogues, guards, imitation, market_games, publishing, runs
+from training import (
+    capacity,
+    datasets,
+    dialogues,
+    entered_opponents,
+    guards,
+    imitation,
+    market_games,
+    presets,
+    publishing,
+    runs,
+)
 from training.config import ConfigError, RunConfig, load
+from training.entered_opponents import Opponent
+from training.language import lessons
+from training.language.config import EMBEDDED, LanguageRun, is_language_run
+from training.language.config import load as load_language
+from training.language.publish import publish as publish_adapter
 from training.models import DeviceLock, Run, RunStatus
 from training.presets import preset
+
+Config: TypeAlias = RunConfig | LanguageRun
+"""A run of a small model, or of a language model."""
 
 HEARTBEAT_LIMIT = timedelta(seconds=45)
 """A run whose watcher has been silent for this long has lost it; the watcher beats every second."""
@@ -65,14 +85,16 @@ class Wish:
     """Slugs; empty: the market's own."""
     weights: tuple[float, ...] = ()
     model_calls: int = 0
+    model_tokens: int = 0
+    """Tokens that those answers may read and write in all; 0 for no limit of their own."""
     reward: str = ""
     base: str = ""
     """A published checkpoint's slug, or a folder."""
     source: datasets.Chosen | None = None
     """What is imitated; None: the preset's own demonstrators."""
     device: str = "auto"
-    role: Role = Role.SELLER
-    """The learner's side."""
+    role: Role | None = None
+    """The learner's side; None: the seller's of a small model, either of a language model."""
 
 
 def create_run(*, name: str, preset_name: str, market: Market, overrides: tuple[str, ...] = (), **more: Any) -> Run:
@@ -97,8 +119,15 @@ def launch(wish: Wish) -> Run:
         raise RunError(f"There is already a run {wish.name!r}; choose another name.") from error
 
 
-def planned(wish: Wish) -> RunConfig:
-    """The configuration that a wish comes to; writes nothing. Raises `RunError` or `ConfigError`."""
+def planned(wish: Wish) -> Config:
+    """The configuration that a wish comes to, checked; writes nothing of a run. Raises `RunError` or `ConfigError`."""
+    config = drafted(wish)
+    check(config, wish)
+    return config
+
+
+def drafted(wish: Wish) -> Config:
+    """The configuration that a wish comes to, before anybody asks whether this machine can run it."""
     name = wish.name
     if name in RESERVED:
         raise RunError(f"{name!r} is the address of a page; choose another name for the run.")
@@ -106,8 +135,14 @@ def planned(wish: Wish) -> RunConfig:
         raise RunError(f"There is already a run {name!r}; choose another name.")
     if name in {spec.slug for spec in registry.all_specs()}:
         raise RunError(f"There is already an agent {name!r}; choose another name for the run.")
-    game = market_games.game_of(wish.market, role=wish.role)
-    changes: dict[str, Any] = {"weights": wish.weights, "model_calls": wish.model_calls}
+    if wish.preset_name in presets.LANGUAGE:
+        return _language(wish)
+    game = market_games.game_of(wish.market, role=wish.role or Role.SELLER)
+    changes: dict[str, Any] = {
+        "weights": wish.weights,
+        "model_calls": wish.model_calls,
+        "model_tokens": wish.model_tokens,
+    }
     if wish.opponents:
         changes["opponents"] = wish.opponents
     if wish.reward:
@@ -123,25 +158,37 @@ def planned(wish: Wish) -> RunConfig:
         # The preset's own demonstrators only know seller's turns.
         teachers = datasets.MEDIOCRE[config.game.family, config.game.role]
         config = msgspec.structs.replace(config, sft=msgspec.structs.replace(config.sft, teachers=teachers))
-    _check(config, wish)
     return config
 
 
-def _check(config: RunConfig, wish: Wish) -> None:
-    """What the configuration alone cannot know. Raises `RunError`."""
-    seats = [registry.get(slug) for slug in config.game.opponents]
+def _language(wish: Wish) -> LanguageRun:
+    """The configuration of a language model's run."""
+    roles = (wish.role,) if wish.role else (Role.SELLER, Role.BUYER)
+    market = msgspec.structs.replace(
+        market_games.haggling_of(wish.market, roles=roles),
+        weights=wish.weights,
+        model_calls=wish.model_calls,
+        model_tokens=wish.model_tokens,
+    )
+    if wish.opponents:
+        market = msgspec.structs.replace(market, opponents=wish.opponents)
+    config = presets.language_preset(wish.preset_name, name=wish.name, market=market, overrides=wish.overrides)
+    named = wish.base or (presets.base_named(wish.preset_name) if config.base != EMBEDDED else "")
+    changes: dict[str, Any] = {"device": config.device if config.device != "auto" else wish.device}
+    if named and (base := _folder(named)) is not None:
+        changes |= {"base": str(base), "download": False}
+    if wish.reward:
+        changes["grpo"] = msgspec.structs.replace(config.grpo, reward=wish.reward)
+    return msgspec.structs.replace(config, **changes)
+
+
+def check(config: Config, wish: Wish) -> None:
+    """What a configuration alone cannot know. Raises `RunError` or `DataError`."""
+    if isinstance(config, LanguageRun):
+        _check_language(config, wish)
+        return
     opposite = Role.BUYER if config.game.role is Role.SELLER else Role.SELLER
-    for spec in seats:
-        if not spec.can_play(role=opposite, family=config.game.family):
-            raise RunError(
-                f"{spec.slug!r} cannot sit opposite: it plays no {opposite.value} in {config.game.family.value} games."
-            )
-        if is_entered(spec.slug):
-            raise RunError(f"{spec.slug!r} was entered on this site; opponents in training are built in or configured.")
-    if config.game.model_calls <= 0 and (asking := [spec.slug for spec in seats if asks_models(spec)]):
-        raise RunError(
-            f"{asking[0]!r} asks a language model: say how many answers it may ask for in all (game.model_calls)."
-        )
+    _check_opponents(config.game.opponents, {opposite}, config.game.family, config.game.model_calls)
     try:
         rewards.by_name(config.game.reward, role=config.game.role)
     except rewards.UnknownReward as error:
@@ -151,12 +198,40 @@ def _check(config: RunConfig, wish: Wish) -> None:
     if problem := guards.missing_device(config.device):
         raise RunError(problem)
     if wish.source is not None:
-        if config.game.dialogue != "ladder":
-            raise RunError(
-                "Recorded games are imitated in markets of values in money alone; over a catalogue a run plays its own "
-                "demonstrators."
-            )
-        imitation.check(wish.source)
+        imitation.check(wish.source, config.game)
+
+
+def _check_language(config: LanguageRun, wish: Wish) -> None:
+    opposite = {Role.BUYER if role is Role.SELLER else Role.SELLER for role in config.market.roles}
+    _check_opponents(config.market.opponents, opposite, Family.BILATERAL, config.market.model_calls)
+    for role in config.market.roles:
+        try:
+            rewards.by_name(config.grpo.reward, role=role)
+        except rewards.UnknownReward as error:
+            raise RunError(str(error)) from error
+    if problem := guards.missing_device(config.device):
+        raise RunError(problem)
+    model, device = capacity.shape(config.base), device_of(config)
+    needed = 0 if model is None else capacity.needed_bytes(config, model)
+    variable = presets.base_variable(wish.preset_name)
+    if problem := capacity.problem(config, preset_variable=variable, device=device, needed=needed, model=model):
+        raise RunError(problem)
+    if config.base != EMBEDDED and (problem := guards.base_problem(Path(config.base))):
+        raise RunError(problem)
+    if wish.source is not None:
+        imitation.check_lessons(wish.source, config)
+
+
+def _check_opponents(slugs: tuple[str, ...], opposite: set[Role], family: Family, model_calls: int) -> None:
+    seats = [registry.get_open(slug) for slug in slugs]
+    for spec in seats:
+        for role in opposite:
+            if not spec.can_play(role=role, family=family):
+                raise RunError(f"{spec.slug!r} cannot sit opposite: it plays no {role.value} in {family.value} games.")
+    if model_calls <= 0 and (asking := [spec.slug for spec in seats if asks_models(spec)]):
+        raise RunError(
+            f"{asking[0]!r} asks a language model: say how many answers it may ask for in all (model_calls)."
+        )
 
 
 def asks_models(spec: AgentSpec) -> bool:
@@ -172,6 +247,11 @@ def base_folder(base: str) -> Path | None:
         for path, card in published.cards(folder):
             if card.slug == base:
                 return path
+    return _folder(base)
+
+
+def _folder(base: str) -> Path:
+    """A model's folder by its path. Raises `RunError`."""
     if "\0" in base:
         raise RunError("A folder's name holds no such character.")
     path = Path(base).expanduser()
@@ -182,7 +262,7 @@ def base_folder(base: str) -> Path | None:
     return path
 
 
-def device_of(config: RunConfig) -> str:
+def device_of(config: Config) -> str:
     """Which device a run has for itself: the one it names, else the one that it will find."""
     if config.device != "auto":
         return "cuda:0" if config.device == "cuda" else config.device
@@ -221,7 +301,7 @@ def execute(*, run: Run, owner: str, pause: Callable[[float], None] = time.sleep
     except Interrupted:
         _close(run, owner, RunStatus.CANCELLED, "")
         return RunStatus.CANCELLED
-    except (RunError, datasets.DataError, OSError) as problem:
+    except (RunError, ConfigError, datasets.DataError, registry.UnknownAgent, OSError) as problem:
         _close(run, owner, RunStatus.FAILED, str(problem))
         return RunStatus.FAILED
     config = folder / "run.json"
@@ -263,6 +343,7 @@ class Interrupted(Exception):
 def prepare(run: Run, folder: Path, beat: Callable[[], bool]) -> None:
     """Write what the run imitates, once, and its hash into the configuration. Raises `RunError`, `DataError`, `Interrupted`."""
     config = config_of(run)
+    entered_opponents.write(folder, opponents_of(config), _entered)
     if not run.source or config.data:
         return
     chosen = msgspec.json.decode(run.source, type=datasets.Chosen)
@@ -275,14 +356,30 @@ def prepare(run: Run, folder: Path, beat: Callable[[], bool]) -> None:
             if not beat() or Run.objects.filter(pk=run.pk, cancel_asked=True).exists():
                 raise Interrupted
 
-    found = imitation.gather(chosen, progress=progress)
-    if not found.dialogues:
-        raise RunError(f"The data set to imitate is empty: {found.sentence}")
-    content = dialogues.encode(found.dialogues)
-    dialogues.write(folder, content)
+    if isinstance(config, LanguageRun):
+        taught = imitation.lessons(chosen, config, progress=progress)
+        if not taught.games:
+            raise RunError(f"The data set to imitate is empty: {taught.sentence}")
+        content = lessons.encode(taught.games)
+        lessons.write(folder, content)
+    else:
+        found = imitation.gather(chosen, config.game, progress=progress)
+        if not found.dialogues:
+            raise RunError(f"The data set to imitate is empty: {found.sentence}")
+        content = dialogues.encode(found.dialogues)
+        dialogues.write(folder, content)
     config = msgspec.structs.replace(config, data=dialogues.digest(content))
     run.config = msgspec.json.encode(config).decode()
     Run.objects.filter(pk=run.pk).update(config=run.config)
+
+
+def _entered(slug: str) -> Opponent | None:
+    """The newest version of an agent that somebody entered."""
+    agent = EnteredAgent.objects.filter(slug=slug).first()
+    if agent is None:
+        return None
+    version = entering.newest_version(agent)
+    return Opponent(slug, version.number, entering.entry_of(version))
 
 
 def _environment() -> dict[str, str]:
@@ -421,13 +518,15 @@ def publish(run: Run) -> str:
     """Make the finished run's model an agent; gives its slug. Raises `RunError`."""
     if run.status != RunStatus.DONE:
         raise RunError(f"Only a finished run can be published; {run.name!r} is {run.status}.")
-    folder = runs.folder(run.name)
+    folder, config = runs.folder(run.name), config_of(run)
+    if isinstance(config, LanguageRun):
+        return _publish_language(run, config, folder)
     evaluated = runs.figures(folder, "evaluate")
     if evaluated is None:
         raise RunError(f"The run {run.name!r} was not measured; its folder {folder} is not whole.")
     try:
         publishing.write(
-            config_of(run),
+            config,
             folder,
             settings.VAR / "checkpoints",
             file=folder / "run.json",
@@ -442,16 +541,50 @@ def publish(run: Run) -> str:
     return run.name
 
 
-def config_of(run: Run) -> RunConfig:
+def _publish_language(run: Run, config: LanguageRun, folder: Path) -> str:
+    try:
+        publish_adapter(
+            config,
+            folder,
+            settings.VAR / "adapters",
+            file=folder / "run.json",
+            slug=run.name,
+            title=run.name.replace("-", " ").capitalize(),
+            replace=True,
+        )
+    except (ConfigError, OSError) as error:
+        raise RunError(f"The model could not be published: {error}") from error
+    Run.objects.filter(pk=run.pk).update(published_slug=run.name)
+    return run.name
+
+
+def config_of(run: Run) -> Config:
     """The configuration of a run."""
-    return msgspec.json.decode(run.config, type=RunConfig)
+    return msgspec.json.decode(run.config, type=LanguageRun if is_language(run) else RunConfig)
+
+
+def is_language(run: Run) -> bool:
+    """Whether a run teaches a language model."""
+    return run.preset in presets.LANGUAGE
+
+
+def opponents_of(config: Config) -> tuple[str, ...]:
+    """Slugs of whoever sits opposite."""
+    return config.market.opponents if isinstance(config, LanguageRun) else config.game.opponents
+
+
+def stages_of(config: Config) -> tuple[str, ...]:
+    """The stages that a run goes through, in order."""
+    if not isinstance(config, LanguageRun):
+        return runs.STAGES
+    return tuple(stage for stage in runs.LANGUAGE_STAGES if stage != "grpo" or config.grpo.rollouts)
 
 
 def config_in(folder: Path) -> dict[str, Any]:
     """The configuration that lies beside a published checkpoint, as plain data; empty where there is none."""
     for file in (folder / "run.json", folder / "run.toml"):
         if file.exists():
-            return msgspec.to_builtins(load(file))
+            return msgspec.to_builtins(load_language(file) if is_language_run(file) else load(file))
     return {}
 
 
@@ -475,5 +608,7 @@ def report(run: Run) -> dict[str, object]:
         "stage": run.stage,
         "folder": str(folder),
         "error": run.error,
-        "figures": {stage: found for stage in runs.STAGES if (found := runs.figures(folder, stage)) is not None},
+        "figures": {
+            stage: found for stage in stages_of(config_of(run)) if (found := runs.figures(folder, stage)) is not None
+        },
     }

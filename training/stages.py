@@ -19,15 +19,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agents import backends, registry
+import msgspec
+
+from agents import backends
+from agents.backends.config import BackendConfigError
 from agents.backends.config import read as read_back_ends
-from agents.base import Kind
 from markets.engine import rewards
-from training import axes, dialogues, exploits, grpo, guards, report, runs, sft
+from training import axes, dialogues, entered_opponents, exploits, grpo, guards, model_opponents, report, runs, sft
 from training.config import ConfigError, RunConfig, load
 from training.demonstrations import demonstrate
 from training.language.config import is_language_run
-from training.model_opponents import Metered
 from training.tokenizer import SetupError
 
 PR_SET_PDEATHSIG = 1
@@ -41,12 +42,15 @@ def run(config: RunConfig, folder: Path, *, resume: bool) -> None:
     waiting = [stage for stage in runs.STAGES if not resume or runs.figures(folder, stage) is None]
     if waiting:
         check(config, folder)
-        seat_models(config, folder)
+        model_opponents.seat_models(folder, calls=config.game.model_calls, tokens=config.game.model_tokens)
+    quiet = msgspec.structs.replace(
+        config, game=msgspec.structs.replace(config.game, opponents=model_opponents.quiet(config.game.opponents))
+    )
     work: dict[str, Callable[[], dict[str, Any]]] = {
-        "exploits": lambda: tricks(config),
-        "sft": lambda: sft.train(config, folder),
+        "exploits": lambda: tricks(quiet),
+        "sft": lambda: sft.train(quiet, folder),
         "grpo": lambda: grpo.train(config, folder, resume=resume),
-        "evaluate": lambda: look(config, folder),
+        "evaluate": lambda: look(quiet, folder),
     }
     for stage in waiting:
         runs.enter(folder, stage)
@@ -70,30 +74,15 @@ def check(config: RunConfig, folder: Path) -> None:
     if config.data and not dialogues.read(folder, sha256=config.data):
         raise ConfigError("The data set to imitate is empty: nothing can be learned from it.")
     sft.start(config)
-    if any(asks_models(slug) for slug in config.game.opponents):
-        return  # Probing would ask a language model hundreds of times.
     reward = rewards.by_name(config.game.reward, role=config.game.role)
     played = demonstrate(
-        config.game,
+        msgspec.structs.replace(config.game, opponents=model_opponents.quiet(config.game.opponents)),
         episodes=guards.PROBED_GAMES,
         seed=config.seed,
         habits=config.sft.habits,
         teachers=config.sft.teachers,
     )
     guards.check_reward([each.episode.reward(reward) for each in played], name=config.game.reward)
-
-
-def asks_models(slug: str) -> bool:
-    """Whether an opponent's moves or words come from a language model."""
-    return registry.get(slug).kind in (Kind.MODEL, Kind.NARRATOR)
-
-
-def seat_models(config: RunConfig, folder: Path) -> None:
-    """Let every configured back end answer through the run's cache, within its budget."""
-    backends.configure(read_back_ends(os.environ))
-    meter = Metered.open(folder, budget=config.game.model_calls)
-    for each in backends.configured():
-        backends.seat(meter.around(backends.get(each.name)))
 
 
 def tricks(config: RunConfig) -> dict[str, Any]:
@@ -140,17 +129,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if asked.watcher is not None:
         die_with(asked.watcher)
-    if is_language_run(asked.config):
-        from training.language.__main__ import main as train_language  # Loads what only language models need.
-
-        out = ["--out", str(asked.out)] if asked.out else []
-        changes = [word for change in asked.set for word in ("--set", change)]
-        resumed = ["--resume"] if asked.resume else []
-        return train_language(["train", str(asked.config), *out, *changes, *resumed])
     try:
-        config = load(asked.config, tuple(asked.set))
-        run(config, asked.out or runs.folder(config.name), resume=asked.resume)
-    except (ConfigError, SetupError, guards.Stopped, rewards.UnknownReward) as problem:
+        name = _run(asked)
+    except (ConfigError, SetupError, BackendConfigError, guards.Stopped, rewards.UnknownReward) as problem:
         return _stop(str(problem))
     except OSError as problem:
         if problem.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -158,8 +139,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stop(
             "The disk is full: what was saved before stays, and the run goes on from there once there is room."
         )
-    sys.stdout.write(json.dumps({"run": config.name, "done": True}) + "\n")
+    sys.stdout.write(json.dumps({"run": name, "done": True}) + "\n")
     return 0
+
+
+def _run(asked: argparse.Namespace) -> str:
+    """Run what the file asks for; the name of the run."""
+    entered_opponents.seat(asked.out or asked.config.parent)
+    backends.configure(read_back_ends(os.environ))
+    if is_language_run(asked.config):
+        from training.language import stages as language  # Loads what only language models need.
+        from training.language.config import load as load_language
+
+        model = load_language(asked.config, tuple(asked.set))
+        guards.choose_device(model.device)
+        language.run(model, asked.out or runs.folder(model.name), resume=asked.resume)
+        return model.name
+    config = load(asked.config, tuple(asked.set))
+    run(config, asked.out or runs.folder(config.name), resume=asked.resume)
+    return config.name
 
 
 def _stop(sentence: str) -> int:

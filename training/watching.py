@@ -9,14 +9,35 @@ rollout is missing from its line, never 0.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from markets.engine import measures
 from markets.engine.figures import ViolationType
-from markets.engine.protocol import Role
-from training.environment import Episode
+from markets.engine.protocol import LogEntry, Role
+from markets.engine.scenarios import Scenario
 
 FLAT = 1e-9
+
+
+class Played(Protocol):
+    """A game that was played to its end."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was at stake."""
+        ...
+
+    @property
+    def log(self) -> tuple[LogEntry, ...]:
+        """What happened."""
+        ...
+
+
+class Ended(NamedTuple):
+    """A game by its scenario and its log alone."""
+
+    scenario: Scenario
+    log: tuple[LogEntry, ...]
 
 
 @dataclass
@@ -26,7 +47,7 @@ class Stopwatch:
     environment: float = 0.0
 
 
-def figures(episodes: Sequence[Episode], rewards: Sequence[float], *, group: int, role: Role) -> dict[str, Any]:
+def figures(episodes: Sequence[Played], rewards: Sequence[float], *, group: int, role: Role) -> dict[str, Any]:
     """The figures of one rollout's games."""
     measured = [measures.measure(episode.scenario, episode.log) for episode in episodes]
     groups = [rewards[start : start + group] for start in range(0, len(rewards), group)]

@@ -280,7 +280,7 @@ def test_two_devices_hold_two_runs(run: Run, market, monkeypatch) -> None:
         ({"reward": "rlvr_buyer"}, "no reward"),
         ({"base": "/nowhere"}, "not a folder"),
         ({"device": "cuda:63"}, "not there"),
-        ({"source": Chosen(kind=Kind.CORPUS, name="casino")}, "human dialogues"),
+        ({"source": Chosen(kind=Kind.CORPUS, name="casino")}, "no corpus"),
         ({"source": Chosen(kind=Kind.TOURNAMENT, name="x")}, "Name the agent"),
         ({"overrides": ("grpo.rollouts=many",)}, "configured"),
     ],

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import torch
+from safetensors import SafetensorError
 
 from training.language.config import EMBEDDED, LanguageRun
 from training.tokenizer import SetupError
@@ -92,7 +93,7 @@ def load(config: LanguageRun) -> Base:
             where, local_files_only=not config.download, dtype=PRECISIONS[config.precision]
         )
         tokenizer = AutoTokenizer.from_pretrained(where, local_files_only=not config.download)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise SetupError(f"The base {where!r} cannot be loaded: {error}") from error
     prepare(tokenizer)
     check(tokenizer, model, protocol=config.protocol)

@@ -20,11 +20,12 @@ import torch
 from torch.utils.data import Dataset
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
-from training import runs
+from training import guards, runs
 from training.config import ConfigError
-from training.language import base, packing
+from training.language import base, lessons, packing, watching
 from training.language.config import LanguageRun
 from training.language.demonstrations import Demonstrations, collect
+from training.language.playing import LocalWriter
 
 
 class Games(Dataset[list[base.Row]]):
@@ -57,7 +58,10 @@ class AnswersTrainer(Trainer):
         tokens = len(labels) if num_items_in_batch is None else num_items_in_batch / self.args.world_size
         loss = total / tokens  # Gradients are averaged over processes, so each divides by its part.
         if not torch.isfinite(loss):
-            raise LossError("The loss is no number any more: lower sft.learning_rate. Nothing was saved.")
+            raise LossError(
+                f"The loss of imitation was {loss.item():g} at step {self.state.global_step}: the run stops here, and what it "
+                "saved before stays. A lower sft.learning_rate usually helps."
+            )
         return (loss, None) if return_outputs else loss
 
     def _get_num_items_in_batch(self, batch_samples: Any, device: Any) -> Any:
@@ -66,7 +70,7 @@ class AnswersTrainer(Trainer):
         return self.accelerator.gather(count).sum()
 
 
-class LossError(RuntimeError):
+class LossError(guards.Stopped):
     """A loss that is no number."""
 
 
@@ -83,13 +87,33 @@ class Log(TrainerCallback):
             runs.append(
                 self._folder,
                 {
-                    "kind": "sft",
+                    "kind": "imitate",
+                    "rollout": 0,
                     "step": state.global_step,
                     "steps": state.max_steps,
                     "seconds": round(time.monotonic() - self._started, 1),
                     **{key: logs[key] for key in ("loss", "grad_norm", "learning_rate") if key in logs},
                 },
             )
+
+
+class Look(TrainerCallback):
+    """Plays a few games now and then with the weights as they are, in the first process."""
+
+    def __init__(self, config: LanguageRun, folder: Path, tokenizer: Any) -> None:
+        self._config = config
+        self._folder = folder
+        self._tokenizer = tokenizer
+
+    def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """A look, where it is time for one."""
+        every = self._config.judging.watch_every
+        if not every or state.global_step % every or not state.is_world_process_zero or processes() > 1:
+            return
+        writer = LocalWriter(model, self._tokenizer, together=self._config.sampling.together)
+        line, games, shares = watching.look(self._config, writer, self._tokenizer, step=state.global_step)
+        runs.append(self._folder, line)
+        watching.keep_samples(self._folder, games, shares, at={"step": state.global_step})
 
 
 class Stop(TrainerCallback):
@@ -158,7 +182,7 @@ def train(
     torch.set_num_threads(config.threads)
     started, cpu = time.monotonic(), time.process_time()
     ready = base.fresh(config)
-    shown = collect(config)
+    shown = lessons.read(folder, sha256=config.data) if config.data else collect(config)
     games = token_rows(ready.tokenizer, shown, longest=config.sft.longest)
     if not games:
         raise ConfigError("There is nothing to learn: no demonstration is short enough (sft.longest).")
@@ -168,9 +192,11 @@ def train(
         args=arguments_for(config, folder, games=len(games)),
         train_dataset=Games(games),
         data_collator=packed,
-        callbacks=[Log(folder), Stop(config.sft.stop_at), *callbacks],
+        callbacks=[Log(folder), Look(config, folder, ready.tokenizer), Stop(config.sft.stop_at), *callbacks],
     )
     checkpoint = last_checkpoint(folder / "sft-trainer") if resume else None
+    if resume and trainer.accelerator.is_main_process:
+        runs.cut_steps(folder, after_step=0 if checkpoint is None else step_of(checkpoint))
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     save(trainer, folder / "sft", ready.tokenizer)
     seconds, cpu_seconds = time.monotonic() - started, time.process_time() - cpu
@@ -201,11 +227,17 @@ def save(trainer: Any, folder: Path, tokenizer: Any) -> None:
     state = accelerator.get_state_dict(trainer.model_wrapped) if accelerator.num_processes > 1 else None
     if accelerator.is_main_process:
         model = accelerator.unwrap_model(trainer.model_wrapped)
-        base.save(folder, model, tokenizer, state=state)
+        with runs.whole(folder) as draft:
+            base.save(draft, model, tokenizer, state=state)
     accelerator.wait_for_everyone()
 
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest whole checkpoint, if any."""
     found = [path for path in folder.glob("checkpoint-*") if (path / "trainer_state.json").exists()]
-    return max(found, key=lambda path: int(path.name.removeprefix("checkpoint-")), default=None)
+    return max(found, key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The update after which a checkpoint was written."""
+    return int(checkpoint.name.removeprefix("checkpoint-"))

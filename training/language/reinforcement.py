@@ -25,13 +25,13 @@ from agents.base import Turn
 from agents.llm import ModelAgent
 from markets.engine import rewards
 from markets.engine.protocol import Action
+from training import guards, runs
 from training import rows as protocols
-from training import runs
 from training.config import ConfigError
-from training.language import base, judging
+from training.language import base, judging, watching
 from training.language.config import LanguageRun
 from training.language.games import Game, training_game
-from training.language.imitation import last_checkpoint, processes, save
+from training.language.imitation import last_checkpoint, processes, save, step_of
 from training.language.playing import BACKEND, Asked, LocalWriter, Writer
 from training.language.writers import VllmWriter
 
@@ -59,6 +59,13 @@ class Rollouts:
         self.rewards: list[float] = []
         """Of the games of the last call."""
         self.outcomes: list[str] = []
+        self.latest: list[judging.Finished] = []
+        """The games of the last call."""
+        self.figures: dict[str, Any] = {}
+        """What is logged of them (`watching`)."""
+        self.seconds: dict[str, float] = {}
+        """What the last call spent on writing and on the games."""
+        self._spread = guards.Spread()
 
     def __call__(self, prompts: list[str], trainer: Any) -> dict[str, list[Any]]:
         """Play the groups; rows come back in the order of the prompts."""
@@ -68,11 +75,12 @@ class Rollouts:
             raise RuntimeError("A group of games was torn apart: its mean would be that of others.")
         numbers = [int(number) for number in prompts[:: grpo.turns]]
         games = [self._game(number) for number in numbers]
+        started, writer = time.perf_counter(), watching.Timed(self._writer(trainer))
         step = 1_000_000 * trainer.state.global_step + 10_000 * trainer.accelerator.process_index
         played = judging.play_together(
             self._config,
             games,
-            self._writer(trainer),
+            writer,
             self._tokenizer,
             self._agent(),
             salts=[step + k for k in range(len(games))],
@@ -88,6 +96,13 @@ class Rollouts:
             for turn in range(grpo.turns):
                 self._add(out, asked, turn)
                 out["game_rewards"].append(reward)
+        self.latest = [done for done, _asked in played]
+        seconds = time.perf_counter() - started
+        self.seconds = {"generation": writer.seconds, "environment": max(0.0, seconds - writer.seconds)}
+        self.figures = watching.figures(self.latest, self.rewards, group=grpo.group)
+        if seconds > 0:
+            self.figures["tokens_per_second"] = writer.tokens / seconds
+        self._spread.look(self.figures["zero_spread_groups"], reward=sum(self.rewards) / len(self.rewards))
         return out
 
     def _game(self, number: int) -> Game:
@@ -125,19 +140,101 @@ class Rollouts:
         return LocalWriter(model, self._tokenizer, together=sampling.together)
 
 
+class GamesTrainer(GRPOTrainer):
+    """TRL's trainer, which logs how far its updates move and stops at a loss that is no number."""
+
+    def __init__(self, *, run: LanguageRun, **arguments: Any) -> None:
+        self._run = run
+        self._taught: list[tuple[Any, torch.Tensor]] = []
+        """What learns, as imitation left it; nothing where that is too much to keep beside."""
+        super().__init__(**arguments)
+
+    def keep_taught(self, model: Any) -> None:
+        """Remember the weights that reinforcement starts from."""
+        own = [weight for weight in model.parameters() if weight.requires_grad]
+        if sum(weight.numel() for weight in own) <= MOST_KEPT:
+            self._taught = [(weight, weight.detach().clone()) for weight in own]
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        every = max(1, min(self._run.grpo.save_every, LOOK_EVERY))
+        if self._taught and self.state.global_step % every == 0 and "sampling_per_token_logps" in output:
+            self._metrics["train"]["kl/imitator"].append(self._distance(output))
+        return output
+
+    def _distance(self, output: dict[str, Any]) -> float:
+        """Mean log-ratio of policy to imitator per sampled token: an unbiased estimate of their divergence, in nats."""
+        ids, seen = (
+            torch.cat([output[f"prompt_{what}"], output[f"completion_{what}"]], dim=1) for what in ("ids", "mask")
+        )
+        now = [weight.detach().clone() for weight, _then in self._taught]
+        with torch.no_grad():
+            for weight, then in self._taught:
+                weight.copy_(then)
+            try:
+                scores = self._get_per_token_logps_and_entropies(
+                    self.model, ids, seen, output["completion_ids"].shape[1], batch_size=ROWS_SCORED_TOGETHER
+                )[0]
+            finally:
+                for (weight, _then), was in zip(self._taught, now, strict=True):
+                    weight.copy_(was)
+        assert scores is not None
+        own = output["tool_mask"].bool() & output["completion_mask"].bool()
+        return float((output["sampling_per_token_logps"] - scores)[own].mean().item())
+
+    def _get_per_token_logps_and_entropies(self, *arguments: Any, **keywords: Any) -> Any:
+        found: Any = super()._get_per_token_logps_and_entropies(*arguments, **keywords)
+        self._scored = found[0].detach()
+        return found
+
+    def _compute_loss(self, model: Any, inputs: Any) -> Any:
+        parent: Any = super()
+        loss = parent._compute_loss(model, inputs)
+        guards.check_loss(loss.item(), step=self.state.global_step, stage="reinforcement")
+        played = inputs.get("old_per_token_logps", inputs.get("sampling_per_token_logps"))
+        own = inputs["tool_mask"].bool() & inputs["completion_mask"].bool()
+        if played is not None and own.any():
+            ratio = torch.exp(self._scored - played)[own]
+            self._metrics["train"]["importance_ratio/mean"].append(ratio.mean().item())
+            self._metrics["train"]["importance_ratio/max"].append(ratio.max().item())
+            moved = ratio - 1 - ratio.log()  # Unbiased for KL(played || now), and never negative.
+            self._metrics["train"]["kl/update"].append(moved.mean().item())
+        return loss
+
+
+MOST_KEPT = 200_000_000
+"""Weights that are kept beside as imitation left them."""
+LOOK_EVERY = 10
+"""Rollouts between two measures of how far the policy is from the imitator, at most."""
+ROWS_SCORED_TOGETHER = 8
+
+
 class Watch(TrainerCallback):
     """Appends figures to the run, in the first process."""
 
-    def __init__(self, folder: Path, rollouts: Rollouts) -> None:
+    def __init__(self, config: LanguageRun, folder: Path, rollouts: Rollouts) -> None:
+        self._config = config
         self._folder = folder
         self._rollouts = rollouts
+        self._told_at = time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """The clock of the first rollout starts."""
+        self._told_at = time.monotonic()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        """One line per rollout."""
-        if state.is_world_process_zero and logs and "reward" in logs:
-            outcomes = self._rollouts.outcomes
-            valid = outcomes.count("used") / len(outcomes) if outcomes else None
-            runs.append(self._folder, {"kind": "train", "rollout": state.global_step, "valid_rate": valid, **logs})
+        """One line per rollout, and now and then games to read."""
+        if not (state.is_world_process_zero and logs and "reward" in logs):
+            return
+        now, seconds = time.monotonic(), dict(self._rollouts.seconds)
+        seconds["learning"] = max(0.0, now - self._told_at - sum(seconds.values()))
+        self._told_at = now
+        rollout = state.global_step
+        line = {"kind": "train", "rollout": rollout, **logs, **self._rollouts.figures}
+        line["seconds"] = {name: round(value, 4) for name, value in seconds.items()}
+        runs.append(self._folder, line)
+        if rollout == 1 or rollout % max(1, min(self._config.grpo.save_every, LOOK_EVERY)) == 0:
+            watching.keep_samples(self._folder, self._rollouts.latest, self._rollouts.rewards, at={"rollout": rollout})
 
 
 def arguments_for(config: LanguageRun, folder: Path) -> GRPOConfig:
@@ -197,16 +294,21 @@ def train(
     rollouts = Rollouts(config, ready.tokenizer)
     per_rollout = config.grpo.games * processes()
     numbers = [str(number) for number in range(config.grpo.rollouts * per_rollout)]
-    trainer = GRPOTrainer(
+    trainer = GamesTrainer(
+        run=config,
         model=ready.model,
         processing_class=ready.tokenizer,
         reward_funcs=[game_reward],
         args=arguments_for(config, folder),
         train_dataset=Dataset.from_dict({"prompt": numbers}),
         rollout_func=rollouts,
-        callbacks=[Watch(folder, rollouts), *callbacks],
+        callbacks=[Watch(config, folder, rollouts), *callbacks],
     )
+    if not (trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled):
+        trainer.keep_taught(trainer.model)
     checkpoint = last_checkpoint(folder / "grpo-trainer") if resume else None
+    if resume and trainer.accelerator.is_main_process:
+        runs.cut(folder, after_rollout=0 if checkpoint is None else step_of(checkpoint))
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     save(trainer, folder / "grpo", ready.tokenizer)
     rewards_seen = [line["reward"] for line in trainer.state.log_history if "reward" in line]
