@@ -102,7 +102,7 @@ def _judge(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: P
             base.load(config) if stage == "base" else base.merged(base.learned(config, folder / stage, trainable=False))
         )
         name = f"{stage}-in-form" if asked.grammar else stage
-        writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
+        writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
         file_of_games = folder / f"judge-{name}.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
         file_of_games.unlink(missing_ok=True)

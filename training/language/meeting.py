@@ -127,7 +127,7 @@ def run(
         if ready is None:
             met = [job() for job in jobs]
         else:
-            writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
+            writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
             tables = Tables(writer, ready.tokenizer, config.sampling, grammar=True)
             backends.seat(tables)
             met = [each for each, _asked in tables.play(jobs)]

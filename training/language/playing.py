@@ -24,8 +24,14 @@ from agents.inference.checkpoint import spelled_calls, without_calls
 from markets.engine.seeds import derive_seed
 from training.language import base, forms
 from training.language.config import Sampling
+from training.language.memory import Memory
 
 T = TypeVar("T")
+
+KEPT_SHARE = 0.75
+"""Answers still being written, of those carried along, at which the others are left out."""
+MOST_REMEMBERED = 128
+"""Prompts that a writer remembers: 16 MB each with the embedded model."""
 
 BACKEND = "in-training"
 """Name of the back end that a model in training is."""
@@ -67,9 +73,10 @@ class Writer(Protocol):
 
 
 class LocalWriter:
-    """A model of this process."""
+    """A model of this process; one that `remembers` reads of a prompt only what its game has added, for as long as
+    the weights stay as they are."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, together: int) -> None:
+    def __init__(self, model: Any, tokenizer: Any, *, together: int, remembers: bool = False) -> None:
         self._model = model
         self._stop = tokenizer.eos_token_id
         self._pad = tokenizer.pad_token_id
@@ -77,6 +84,7 @@ class LocalWriter:
         self._tokenizer = tokenizer
         self._words: list[str] = []
         """The text of every token, for answers in a form."""
+        self._memory = Memory(model, most=MOST_REMEMBERED) if remembers else None
 
     @torch.no_grad()
     def write(self, questions: Sequence[Question]) -> list[Written]:
@@ -92,48 +100,67 @@ class LocalWriter:
         return [answers[k] for k in range(len(questions))]
 
     def _batch(self, questions: Sequence[Question]) -> list[Written]:
+        """Answers to questions that are written token by token side by side. Whoever is done is carried along until a
+        quarter is, for leaving it out copies what all others have read."""
         device = self._model.device
-        width = max(len(question.prompt) for question in questions)
-        ids = torch.tensor([[self._pad] * (width - len(q.prompt)) + q.prompt for q in questions], device=device)
-        mask = torch.tensor([[0] * (width - len(q.prompt)) + [1] * len(q.prompt) for q in questions], device=device)
-        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        lengths = torch.tensor([len(question.prompt) for question in questions], device=device)
+        width = int(lengths.max())
+        mask = (torch.arange(width, device=device)[None] >= width - lengths[:, None]).long()
+        cache, scores = self._read(questions, mask)
+        positions = lengths[:, None]
         draws = [random.Random(question.seed) for question in questions]
         written = [Written([], []) for _ in questions]
-        live = list(range(len(questions)))
-        cache: Any = DynamicCache(config=self._model.config)
-        while live:
+        held, done = list(range(len(questions))), [False] * len(questions)
+        while True:
+            tokens, logprobs = _drawn(
+                scores,
+                temperatures=[questions[row].temperature for row in held],
+                chances=[0.0 if done[row] else draws[row].random() for row in held],
+            )
+            for place, row in enumerate(held):
+                if done[row]:
+                    continue
+                if questions[row].grammar:
+                    tokens[place] = self._formed(scores[place], questions[row], written[row], draws[row])
+                written[row].ids.append(tokens[place])
+                written[row].logprobs.append(logprobs[place])
+                done[row] = tokens[place] == self._stop or len(written[row].ids) >= questions[row].longest
+            kept = [place for place, row in enumerate(held) if not done[row]]
+            if not kept:
+                return written
+            if len(kept) <= KEPT_SHARE * len(held):
+                index = torch.tensor(kept, device=device)
+                cache.batch_select_indices(index)
+                mask, positions = mask[index], positions[index]
+                tokens, held = [tokens[place] for place in kept], [held[place] for place in kept]
+            mask = torch.cat([mask, mask.new_ones(len(held), 1)], dim=1)
             output = self._model(
-                input_ids=ids,
+                input_ids=torch.tensor(tokens, device=device)[:, None],
                 attention_mask=mask,
                 position_ids=positions,
                 cache=cache,
                 use_cache=True,
                 logits_to_keep=1,
             )
-            tokens, logprobs = _drawn(
-                output.logits[:, -1],
-                temperatures=[questions[row].temperature for row in live],
-                chances=[draws[row].random() for row in live],
-            )
-            kept: list[int] = []
-            for place, row in enumerate(live):
-                if questions[row].grammar:
-                    tokens[place] = self._formed(output.logits[place, -1], questions[row], written[row], draws[row])
-                written[row].ids.append(tokens[place])
-                written[row].logprobs.append(logprobs[place])
-                if tokens[place] != self._stop and len(written[row].ids) < questions[row].longest:
-                    kept.append(place)
-            if not kept:
-                break
-            if len(kept) < len(live):
-                index = torch.tensor(kept, device=device)
-                cache.batch_select_indices(index)
-                mask, positions = mask[index], positions[index]
-                live = [live[place] for place in kept]
-            ids = torch.tensor([[tokens[place]] for place in kept], device=device)
-            mask = torch.cat([mask, mask.new_ones(len(live), 1)], dim=1)
-            positions = positions[:, -1:] + 1
-        return written
+            scores, positions = output.logits[:, -1], positions + 1
+
+    def _read(self, questions: Sequence[Question], mask: torch.Tensor) -> tuple[Any, torch.Tensor]:
+        """What is kept of the prompts, the shorter ones with room on their left, and the scores of what comes next."""
+        if self._memory is not None:
+            return self._memory.read([question.prompt for question in questions])
+        width = mask.shape[1]
+        cache: Any = DynamicCache(config=self._model.config)
+        output = self._model(
+            input_ids=torch.tensor(
+                [[self._pad] * (width - len(q.prompt)) + q.prompt for q in questions], device=mask.device
+            ),
+            attention_mask=mask,
+            position_ids=(mask.cumsum(dim=1) - 1).clamp(min=0),
+            cache=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return cache, output.logits[:, -1]
 
     def _formed(self, scores: torch.Tensor, question: Question, so_far: Written, chance: random.Random) -> int:
         self._words = self._words or forms.words_of(self._tokenizer)
