@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 
 from agents import registry
@@ -82,6 +83,27 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     conduct: dict[str, Any]
+    intervals: dict[str, tuple[float, float]] = {}
+    """Of the quotients in `WITH_INTERVALS`, over a catalogue of several products."""
+
+
+WITH_INTERVALS = {"allocation_rescaled": measures.allocation_rescaled, "extraction": measures.extraction}
+"""Quotients of sums that a seller of several products is compared by."""
+RESAMPLES = 200
+
+
+def intervals(seen: Sequence[measures.Measured], *, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """95 % bootstraps over games of the quotients in `WITH_INTERVALS`; one that is undefined is missing."""
+    rng, drawn = np.random.default_rng(seed), []
+    for _ in range(RESAMPLES):
+        games = [seen[k] for k in rng.integers(0, len(seen), len(seen))]
+        drawn.append([function(games) for function in WITH_INTERVALS.values()])
+    found = {}
+    for name, column in zip(WITH_INTERVALS, zip(*drawn, strict=True), strict=True):
+        if known := [value for value in column if value is not None]:
+            low, high = np.quantile(known, [0.025, 0.975])
+            found[name] = (float(low), float(high))
+    return found
 
 
 def by_agent(game: Game, slug: str, *, split: str, count: int, axis: str = "") -> Row:
@@ -131,6 +153,7 @@ def _row(game: Game, who: str, axis: str, played: Sequence[tuple[Scenario, tuple
         low=paid.low,
         high=paid.high,
         conduct=evaluation.conduct_of(seen, game.role),
+        intervals=intervals(seen) if game.family is Family.CATALOGUE else {},
     )
 
 
@@ -178,7 +201,8 @@ SHOWN = (
 
 def line(row: Row) -> str:
     """A row for people."""
-    conduct = " ".join(f"{name} {row.conduct[name]:.3f}" for name in SHOWN if name in row.conduct)
+    within = {name: " [{:.3f}, {:.3f}]".format(*ends) for name, ends in row.intervals.items()}
+    conduct = " ".join(f"{name} {row.conduct[name]:.3f}{within.get(name, '')}" for name in SHOWN if name in row.conduct)
     return f"{row.axis or 'trained on':16} {row.who:28} {row.share:.4f} [{row.low:.4f}, {row.high:.4f}]  {conduct}"
 
 

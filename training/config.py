@@ -153,6 +153,8 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Least share of the optimal ladder's, always taking the likeliest answer."""
     sampled: float = 0.95
     """Likewise, drawing answers; 0 where it is reported only."""
+    of_linear: float = 1.0
+    """Least part of the linear ladder's share, where the exact ladders are known."""
     sizes: tuple[tuple[int, int], ...] = ()
     """Pairs of (buyers, turns) to be judged on; those of the game when empty."""
     costs: tuple[float, ...] = ()
@@ -229,7 +231,7 @@ _LATER_GAME: dict[str, Any] = {
 _LATER_SFT: dict[str, Any] = {"teachers": (), "before": ()}
 _LATER_GRPO: dict[str, Any] = {"warmup": 0}
 _LATER_EVALUATION: dict[str, Any] = {"axis_episodes": 0}
-_LATER_VERIFY: dict[str, Any] = {"above": (), "axes": (), "kept": 0.85}
+_LATER_VERIFY: dict[str, Any] = {"of_linear": 1.0, "above": (), "axes": (), "kept": 0.85}
 """Keys that older runs' files do not have, with what they stand for there."""
 
 

@@ -46,6 +46,10 @@ class Limits:
             self._used += 1
         return found
 
+    def ends(self, number: int) -> bool:
+        """Whether the row allows the end marker alone."""
+        return number == self._number_of.get(())
+
     def masked(self, logits: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         """Scores (R, V) under the rows `numbers` (R,)."""
         if not bool((numbers > FREE).any()):

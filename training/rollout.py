@@ -224,23 +224,24 @@ class EpisodeTrainer(GRPOTrainer):
     ) -> Any:
         """TRL's scores of the learner's words, under what each was drawn under, and 0 everywhere else.
 
-        Rows of like length are run together, so that little padding is run through the model, and only what the
-        learner wrote is held against the vocabulary.
+        Rows of like length are run together and start at their first word, so that little padding is run through
+        the model and none comes before a word; only what the learner wrote is held against the vocabulary.
         """
         prompt, under = input_ids.shape[1] - logits_to_keep, self.written_under
-        columns = torch.arange(1, input_ids.shape[1] + 1, device=input_ids.device)
-        ends = (attention_mask * columns).amax(dim=1)  # (B,)
-        zeros = torch.zeros(input_ids.shape[0], logits_to_keep, device=input_ids.device)
-        logprobs, entropies = zeros, zeros.clone()
-        for rows in torch.argsort(ends, stable=True).split(ROWS_SCORED_TOGETHER):
-            width = max(int(ends[rows].max()), prompt + 1)
-            hidden = model.model(input_ids=input_ids[rows, :width], attention_mask=attention_mask[rows, :width])[0]
-            own = under[rows, : width - prompt] != NOT_OWN  # (b, t)
-            logits = model.lm_head(hidden[:, prompt - 1 : width - 1][own])  # (n, V)
-            scores = torch.log_softmax(self.limits.masked(logits, under[rows, : width - prompt][own]), -1)
-            chosen = scores.gather(1, input_ids[rows, prompt:width][own][:, None])[:, 0]
-            where = (rows[:, None].expand_as(own)[own], own.nonzero()[:, 1])
-            logprobs = logprobs.index_put(where, chosen)
+        first = attention_mask.argmax(dim=1)  # (B,): prompts are padded on the left.
+        lengths = attention_mask.sum(dim=1)
+        logprobs = torch.zeros(input_ids.shape[0], logits_to_keep, device=input_ids.device)
+        entropies = logprobs.clone()
+        for rows in torch.argsort(lengths, stable=True).split(ROWS_SCORED_TOGETHER):
+            columns = first[rows, None] + torch.arange(int(lengths[rows].max()), device=input_ids.device)
+            ids = input_ids[rows].gather(1, columns.clamp(max=input_ids.shape[1] - 1))  # (b, t)
+            hidden = model.model(input_ids=ids)[0]  # What follows a row's last word cannot be seen by it.
+            row, column = (under[rows] != NOT_OWN).nonzero(as_tuple=True)
+            at = column + prompt - first[rows][row]
+            limit = under[rows[row], column]
+            scores = torch.log_softmax(self.limits.masked(model.lm_head(hidden[row, at - 1]), limit), dim=-1)  # (n, V)
+            where = (rows[row], column)
+            logprobs = logprobs.index_put(where, scores.gather(1, ids[row, at][:, None])[:, 0])
             entropies = entropies.index_put(where, -(scores.exp() * scores).sum(-1))
         self._scored = logprobs.detach()
         return logprobs, entropies, None

@@ -101,23 +101,29 @@ def _one_turn(
     logits = batch.feed(unread)  # (B, V)
     answers: list[list[int]] = [[] for _ in live]
     open_rows = [True] * len(live)
-    longest = codec.grammar.longest_answer
-    for k in range(longest):
+    unfed: list[list[int]] = [[] for _ in live]
+    for k in range(codec.grammar.longest_answer):
+        if not any(open_rows):
+            break
         rows = [
             limits.number(trajectory.episode.allowed(codec.words(answers[row])))
             if open_rows[row] and trajectory.episode.limited
             else FREE
             for row, trajectory in enumerate(live)
         ]
-        chosen, logprobs = _choose(limits.masked(logits, torch.tensor(rows, device=logits.device)), generator)
+        if all(limits.ends(number) for number, still in zip(rows, open_rows, strict=True) if still):
+            chosen, logprobs = [codec.end] * len(live), [0.0] * len(live)  # Nothing is left to decide.
+        else:
+            if k:
+                logits = batch.feed([own if still else [] for own, still in zip(unfed, open_rows, strict=True)])
+                unfed = [[] if still else own for own, still in zip(unfed, open_rows, strict=True)]
+            chosen, logprobs = _choose(limits.masked(logits, torch.tensor(rows, device=logits.device)), generator)
         for row, trajectory in enumerate(live):
             if open_rows[row]:
                 answers[row].append(chosen[row])
+                unfed[row].append(chosen[row])
                 trajectory.write(chosen[row], logprobs[row], rows[row])
                 open_rows[row] = chosen[row] != codec.end
-        if k == longest - 1 or not any(open_rows):
-            break
-        logits = batch.feed([[chosen[row]] if open_rows[row] else [] for row in range(len(live))])
     keep, following = [], []
     started = time.perf_counter()
     for row, trajectory in enumerate(live):
@@ -127,7 +133,7 @@ def _one_turn(
             shown = codec.shown([message])
             trajectory.show(shown)
             keep.append(row)
-            following.append([answers[row][-1], *shown])
+            following.append([*unfed[row], *shown])
     watch.environment += time.perf_counter() - started
     if len(keep) < len(live):
         batch.keep(keep)

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from torch.nn.functional import cross_entropy
 from transformers import TrainerCallback
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
@@ -32,14 +33,16 @@ from training.demonstrations import Demonstration, demonstrate
 
 
 class Trainer(SFTTrainer):
-    """TRL's trainer, which stops at a loss that is no number."""
+    """TRL's trainer, which stops at a loss that is no number, and holds only the learner's words against the vocabulary."""
 
-    def compute_loss(self, *arguments: Any, **keywords: Any) -> Any:
-        """TRL's loss."""
-        found = super().compute_loss(*arguments, **keywords)
-        loss = found[0] if isinstance(found, tuple) else found
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> Any:
+        """The mean cross entropy of the learner's words. Padding comes last, where no word sees it."""
+        hidden = model.model(input_ids=inputs["input_ids"])[0][:, :-1]
+        following = inputs["labels"][:, 1:]
+        own = following != -100
+        loss = cross_entropy(model.lm_head(hidden[own]), following[own])
         guards.check_loss(loss.item(), step=self.state.global_step, stage="imitation")
-        return found
+        return loss
 
 
 class Tell(TrainerCallback):
@@ -111,6 +114,7 @@ def imitate(
             max_grad_norm=1.0,
             weight_decay=0.0,
             max_length=None,
+            train_sampling_strategy="group_by_length",  # Little padding in a batch.
             dataset_kwargs={"skip_prepare_dataset": True},
             activation_checkpointing=False,
             use_cpu=not torch.cuda.is_available(),

@@ -110,7 +110,7 @@ def row(judged: Judged) -> dict[str, Any]:
     )
     known = exact.references(config.game.values, *judged.member)
     share = evaluation.share(result.surplus, result.first_best)
-    reference = max(judged.least * known["optimal_ladder"], known["linear_ladder"])
+    reference = max(judged.least * known["optimal_ladder"], config.verify.of_linear * known["linear_ladder"])
     return {
         "name": judged.name,
         "seed": config.seed,
