@@ -46,6 +46,8 @@ LEASE = timedelta(seconds=10)
 MAX_ATTEMPTS = 3
 RETRY_QUEUED_AFTER = timedelta(seconds=2)
 """A turn that nobody took by then is announced again: the broker may have lost it."""
+CLOCKS_DIFFER = timedelta(seconds=5)
+"""By so much the clocks of machines may differ; what was written later than that was written before a clock was set back."""
 ASKED_AGAIN_AFTER = timedelta(seconds=2)
 """Pause after a model that did not answer, times the attempts so far."""
 WRITING_SHOWN_EVERY_S = 2.0
@@ -81,7 +83,7 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
                     turn.party,
                     spec,
                     fold.log,
-                    now_ms=services.clock_ms(turn.room, now or timezone.now()),
+                    now_ms=services.room_ms(turn.room, fold, now or timezone.now()),
                     words_at=_words_in(turn) if spec.asks_models else None,
                 )
         except Unplayable as answer:
@@ -209,6 +211,7 @@ def think(
 
 def sweep(now: datetime) -> int:
     """Announce turns that nobody took or whose worker died; default those that are too late."""
+    _move_back(now)
     waiting = (
         AgentTurn.objects.filter(
             Q(state=TurnState.QUEUED, created_at__lte=now - RETRY_QUEUED_AFTER)
@@ -227,6 +230,18 @@ def sweep(now: datetime) -> int:
         else:
             turn_due.send(sender=AgentTurn, turn_id=turn.pk)
     return handled
+
+
+def _move_back(now: datetime) -> None:
+    """Turns that were written while the clock was ahead start, and are over, that much earlier: a clock that is set
+    back by an hour lets nobody wait for an hour."""
+    open_turns = AgentTurn.objects.filter(state__in=(TurnState.QUEUED, TurnState.RUNNING))
+    for turn in open_turns.filter(created_at__gt=now + CLOCKS_DIFFER)[:500]:
+        by = turn.created_at - now
+        AgentTurn.objects.filter(pk=turn.pk, created_at=turn.created_at).update(
+            created_at=now, due_at=turn.due_at - by, starts_at=turn.starts_at and turn.starts_at - by
+        )
+    open_turns.filter(state=TurnState.RUNNING, lease_until__gt=now + LEASE + CLOCKS_DIFFER).update(lease_until=now)
 
 
 def _claim(turn_id: int, now: datetime) -> Claim | None:

@@ -337,7 +337,7 @@ def submit_action(
         if earlier is not None:
             raise _Repeated(earlier)
         _check_person(seat, action, now)
-        events, _ = rules.step(fold.state, seat.party, action, _clock_ms(room, fold, now))
+        events, _ = rules.step(fold.state, seat.party, action, room_ms(room, fold, now))
         if seen_seq is not None:  # After the rules, whose refusal tells more than that something happened.
             _check_fresh(fold, seat.party, action, max(0, seen_seq))
         return [_Move(events, action.talk)]
@@ -363,7 +363,7 @@ def submit_agent_action(
         moves, state = [], fold.state
         for each in (action, *then):
             try:
-                events, state = rules.step(state, turn.party, each, _clock_ms(room, fold, now))
+                events, state = rules.step(state, turn.party, each, room_ms(room, fold, now))
                 moves.append(_Move(events, each.talk, each.thought))
             except IllegalAction as refused:
                 events, state = rules.refuse(state, turn.party, refused.code, buyer=each.buyer)
@@ -439,7 +439,7 @@ def play_default_act(
         passed = rules.deadline_passed(turn.party)
         state = evolve(fold.state, passed)
         action = choose(state)
-        events, _ = rules.step(state, turn.party, action, _clock_ms(room, fold, now))
+        events, _ = rules.step(state, turn.party, action, room_ms(room, fold, now))
         return [_Move((passed, *events), action.talk)]
 
     try:
@@ -540,7 +540,7 @@ def _change(
         if room.status == RoomStatus.WAITING:
             raise RoomError("not_started", "The negotiation has not begun: a seat is still open.")
         fold = event_log.load(room)
-        at_ms = _clock_ms(room, fold, now)
+        at_ms = room_ms(room, fold, now)
         for move in decide(room, fold):
             fold = event_log.append(
                 room,
@@ -608,10 +608,11 @@ def _follow_clock(room: Room, fold: Fold, mechanism: EventDriven, seats: Mapping
     """As `_follow_up` where nobody takes turns: agents are asked in their time, people's deadlines run."""
     agents = [party for party, seat in seats.items() if seat.kind == SeatKind.AGENT]
     opened_at = room.opened_at or now
-    now_ms = _clock_ms(room, fold, now)
+    now_ms = room_ms(room, fold, now)
+    ahead_ms = now_ms - clock_ms(room, now)  # The wall's clock may have been set back since the last event.
     plan = room_clock.plan(fold, mechanism, agents=agents, now_ms=now_ms)
     for wake in plan.wakes:
-        starts_at = opened_at + timedelta(milliseconds=wake.at_ms)
+        starts_at = opened_at + timedelta(milliseconds=wake.at_ms - ahead_ms)
         due_at = now if wake.gives_up else starts_at + AGENT_TURN_DEADLINE
         _queue_turn(
             room, seats[wake.party], rules.position(fold.state, wake.party), now, starts_at=starts_at, due_at=due_at
@@ -706,14 +707,14 @@ def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
         raise _NotOwner
 
 
-def _clock_ms(room: Room, fold: Fold, now: datetime) -> int:
+def room_ms(room: Room, fold: Fold, now: datetime) -> int:
     """The room's clock, which never runs back: two processes may not quite agree on the time."""
     last_ms = fold.log[-1].at_ms if fold.log else 0
     return max(last_ms, clock_ms(room, now))
 
 
 def clock_ms(room: Room, now: datetime) -> int:
-    """Milliseconds since the room opened."""
+    """Milliseconds since the room opened, by the wall's clock."""
     opened_at = room.opened_at or now
     return max(0, round((now - opened_at).total_seconds() * 1000))
 

@@ -15,7 +15,7 @@ from markets import services
 from markets.engine.protocol import SELLER, AcceptOffer, MakeOffer, RejectOffer, Role, Say
 from markets.models import AgentTurn, Episode, RoomEvent, RoomStatus, TurnState, Utterance
 from markets.signals import turn_due
-from tests.markets.engine.factories import B1, B2, LEAVE, accept, bilateral, multi_buyer, offer, say
+from tests.markets.engine.factories import B1, B2, LEAVE, accept, bilateral, event_driven, multi_buyer, offer, say
 from tests.markets.rooms import Game, staged, together
 
 pytestmark = pytest.mark.django_db
@@ -379,3 +379,51 @@ def test_agents_finish_a_game_with_a_person_who_only_talks():
                 game.act(party, say("Hm."))
     assert game.state.ended
     assert not game.queued()
+
+
+# --- A clock that is set ----------------------------------------------------------------------------
+
+
+def test_nobody_waits_an_hour_for_an_answer_because_the_clock_was_an_hour_ahead(announced):
+    """The row was written by a clock that has been set back since: it is announced, and may start, at once."""
+    now, hour = timezone.now(), timedelta(hours=1)
+    game = waiting_for_the_seller()
+    turn = the_turn(game)
+    AgentTurn.objects.filter(pk=turn.pk).update(
+        created_at=now + hour, starts_at=now + hour + timedelta(seconds=1), due_at=now + hour + timedelta(seconds=61)
+    )
+    turns.sweep(now)
+    moved = the_turn(game)
+    assert (moved.created_at, moved.starts_at, moved.due_at) == (
+        now,
+        now + timedelta(seconds=1),
+        now + timedelta(seconds=61),
+    )
+    announced.clear()
+    turns.sweep(now + timedelta(seconds=3))
+    assert announced == [turn.pk]
+    assert turns.take_turn(turn_id=turn.pk, now=now + timedelta(seconds=3)) == TurnState.DONE
+
+
+def test_a_dead_workers_lease_of_a_clock_ahead_is_over_at_once(announced):
+    game = waiting_for_the_seller()
+    turn = held(game, lease=timedelta(hours=1))
+    turns.sweep(timezone.now())
+    assert announced[-1:] == [turn.pk]
+    assert turns.take_turn(turn_id=turn.pk) == TurnState.DONE
+
+
+def test_a_little_difference_between_two_machines_clocks_moves_nothing():
+    game = waiting_for_the_seller()
+    turn = the_turn(game)
+    turns.sweep(turn.created_at - timedelta(seconds=4))
+    assert the_turn(game).due_at == turn.due_at
+
+
+def test_where_nobody_takes_turns_an_agent_answers_in_seconds_after_the_clock_was_set_back():
+    game = staged(event_driven(), people=(SELLER,))
+    now = timezone.now()
+    game.act(SELLER, offer(9_000), now=now + timedelta(hours=1))
+    AgentTurn.objects.filter(room=game.room).delete()
+    game.act(SELLER, say("Are you there?"), now=now)
+    assert the_turn(game).starts_at < now + timedelta(seconds=30)
