@@ -110,13 +110,13 @@ def put_to_the_test(site: World, clerk: Clerk, fault: Fault, *, rooms: int, seed
     return row
 
 
-def run(topology: str, faults: Sequence[Fault], *, rooms: int, seed: int) -> list[Row]:
-    """Every fault on one site, one after the other."""
+def run(topology: str, faults: Sequence[Fault], *, rooms: int, seed: int, small_disk: bool) -> list[Row]:
+    """Every fault on one site, one after the other. Without a disk of its own there is none that could be filled."""
     rows = []
     with hanging_model() as model:
         clock = Path(__file__).parent / "shifted_clock"
         more = dict(model.variables()) | {"PYTHONPATH": os.pathsep.join((str(clock), str(ROOT)))}
-        with world(topology, more=more, small_disk=True) as site:
+        with world(topology, more=more, small_disk=small_disk) as site:
             clerk = Clerk(site.environment)
             try:
                 clerk.ask("markets")
@@ -162,8 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.rooms < 1:
         parser.error("--rooms must be at least 1")
-    if not own_mounts():
-        say("Without the right to mount a disk of its own this cannot fill one.")
+    mounts = own_mounts()
     rows: list[Row] = []
     for topology in TOPOLOGIES if options.topology is None else (options.topology,):
         faults = [
@@ -174,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not faults:
             continue
         try:
-            rows += run(topology, faults, rooms=options.rooms, seed=options.seed)
+            rows += run(topology, faults, rooms=options.rooms, seed=options.seed, small_disk=mounts)
         except CannotRun as reason:
             say(f"{topology} skipped: {reason}")
             rows += [Row(fault.name, topology, 0, failed=str(reason)) for fault in faults]

@@ -124,6 +124,8 @@ def clock_jump(world: World, clerk: Clerk) -> str:
 
 def disk_full(world: World, clerk: Clerk) -> str:
     """The database's disk has not one byte left, until the site has felt it for some seconds."""
+    if not world.disk.is_mount():
+        raise DidNotBite("this user may not mount a disk of its own, and no other may be filled")
     ballast = world.disk / "ballast"
     began = world.log_file.stat().st_size
     filled, felt_at = 0, 0.0

