@@ -21,6 +21,7 @@ from negotiation_site import (
     transcripts,
     views,
 )
+from negotiation_site.guide import pages as guide
 from negotiation_site.help import pages as help_pages
 from negotiation_site.leaderboard import corpora as leaderboard_corpora
 from negotiation_site.leaderboard import pages as leaderboard
@@ -56,6 +57,7 @@ urlpatterns = [
     path("leaderboard/corpora/", leaderboard_corpora.corpora_figures_page, name="leaderboard-corpora"),
     path("episodes/<slug:public_id>/", transcripts.transcript, name="transcript"),
     path("glossary/", views.glossary_page, name="glossary"),
+    path("guide/", guide.guide, name="guide"),
     path("help/", help_pages.help_page, name="help"),
     path("help/first-game/", help_pages.begin, name="first-game"),
     path("runs/", training_pages.run_list, name="run-list"),

@@ -43,7 +43,7 @@ MAY: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         (
             "home", "market", "play", "agents", "agent", "leaderboard", "leaderboard-csv", "leaderboard-people",
-            "leaderboard-corpora", "transcript", "glossary", "help", "first-game", "shared-result", "shared-card", "run-list", "run-compare", "run-quality", "run", "run-status",
+            "leaderboard-corpora", "transcript", "glossary", "guide", "help", "first-game", "shared-result", "shared-card", "run-list", "run-compare", "run-quality", "run", "run-status",
             "run-curves", "run-samples", "tournament-list", "tournament", "tournament-progress", "tournament-ranking-csv",
             "tournament-games-csv", "suites", "transcripts", "transcripts-compare", "api-docs", "api-openapi", "about", "healthz",
             "readyz", "set_language", "market-list", "lobby", "history", "sign-up", "sign-in", "sign-out", "study-join",
