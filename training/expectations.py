@@ -235,6 +235,8 @@ def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpec
     shown = list(_flat(games))
     answers = sum(_characters(row.answer) for row in shown) / CHARACTERS_A_TOKEN / max(1, len(shown))
     model, device = capacity.shape(config.base), services.device_of(config)
+    if model is not None and device == "cpu" and model.parameters > capacity.WITHOUT_A_CARD:
+        device = "cuda:0"  # What it would take where there is one: here it cannot be run.
     pace = pace_before(device)
     row_tokens = tokens / max(1, rows)
     return LanguageExpected(
@@ -334,7 +336,7 @@ def pace_before(device: str) -> Pace:
     return CARD if kind == "cuda" else PROCESSOR
 
 
-PROCESSOR = Pace("", False, 1.1e11, 300.0 * 134_515_008)
+PROCESSOR = Pace("", False, 7e10, 300.0 * 134_515_008)
 """One thread of a developers' machine: 60 updates of two games with an adapter of the embedded model took 720 s of
 processor time (docs/experiments.md), and it wrote 297 tokens a second for 32 games."""
 CARD = Pace("", True, CARD_FLOPS, CARD_WORDS * 8_190_735_360)

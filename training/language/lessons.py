@@ -24,6 +24,11 @@ def encode(games: Iterable[Sequence[Row]]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("utf-8", errors="replace")
 
 
+def digest(content: bytes) -> str:
+    """The hash of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def write(folder: Path, content: bytes) -> None:
     """Put the lines into a run's folder, whole or not at all."""
     target = folder / FOLDER / FILE
@@ -40,7 +45,7 @@ def read(folder: Path, *, sha256: str) -> Demonstrations:
         content = file.read_bytes()
     except OSError as error:
         raise ConfigError(f"The lessons to imitate are not in {file}: {error.strerror}.") from error
-    if hashlib.sha256(content).hexdigest() != sha256:
+    if digest(content) != sha256:
         raise ConfigError(f"{file} is not the data set that this run was launched with.")
     games = [
         [Row(messages, tuple(tools), answer) for messages, tools, answer in json.loads(line)]

@@ -13,7 +13,8 @@ import pytest
 from tests.training.language import tiny
 
 ROOT = Path(__file__).resolve().parents[3]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("two_processes")]
+"""One worker runs them all, so that the processes are started once."""
 
 
 @pytest.fixture(scope="module")
