@@ -161,7 +161,7 @@ def entry_problem(link: RecruitmentLink, who: Identity) -> StudyError | None:
         known = Participation.objects.filter(study=study, mode=study.mode, person_key=who.key).first()
         if who.key and known is not None:
             if known.ended:
-                raise _taken_part()
+                raise _taken_part(known)
             return None
         refuse_entry(study, link)
         _refuse_full(newest_version(study), study.mode)
@@ -176,7 +176,9 @@ def is_known(link: RecruitmentLink, who: Identity) -> bool:
     return bool(who.key) and found.exists()
 
 
-def _taken_part() -> StudyError:
+def _taken_part(known: Participation) -> StudyError:
+    if known.outcome == Outcome.DECLINED:
+        return StudyError("taken_part", _("You chose not to take part in this study, and that holds. Thank you."))
     sentence = _("You have taken part in this study already, and once is all it can use. Thank you.")
     return StudyError("taken_part", sentence)
 
@@ -251,7 +253,7 @@ def _new(
 def _take_over(participation: Participation, *, device: str, now: datetime) -> Participation:
     """The same person again: here from now on, unless they are through."""
     if participation.ended:
-        raise _taken_part()
+        raise _taken_part(participation)
     if participation.device != device:
         participation.device = device
         participation.save(update_fields=["device"])

@@ -157,6 +157,16 @@ def test_ones_own_link_leads_on_and_a_strangers_page_is_refused():
     assert owner.get(reverse("study-join", args=["nobody"])).status_code == 404
 
 
+def test_who_declined_and_comes_back_is_told_so_and_not_that_they_took_part():
+    way = link(study())
+    browser = Browser()
+    browser.begin(way, "?PROLIFIC_PID=p1")
+    conduct.decline(browser.row)
+    body = Browser().get(reverse("study-join", args=[way.token]) + "?PROLIFIC_PID=p1").content.decode()
+    assert "You chose not to take part" in body
+    assert "taken part in this study already" not in body
+
+
 def test_a_second_try_is_refused_politely_and_the_first_browser_keeps_its_code():
     way = link(study())
     browser = Browser()
