@@ -89,7 +89,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.PROBE,
         _any(
             r"\bbest (price|offer|deal|you (can|could|would|will do))\b|\b(lowest|highest|absolute|minimum|maximum|bottom|rock bottom)\b(?!.{0,16}\b(i|we)(\b|'))(.{0,16}\b(price|offer|amount|you('d|'ll| can| could| would| will| are)|u)\b)(?!.{0,12}\bI (can|could)\b)",
-            r"\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b",
+            r"\b(what|what'?s|tell|give|say|reveal|know|share|disclose|name)\b[^.!]{0,40}\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b|\byour (real |true |actual |private )?(limit|budget|reservation|bottom line|minimum|maximum|max|min|cost)\b[^.!]*\?",
             r"\bhow (low|high|flexible|negotiable)\b|\bhow far (can|could|would|will|do|are) (you|u) (go|willing|prepared|able|ready|come)\b|\bhow much (lower|higher|room|less)\b",
             r"\bwhat('s| is| are)? (the )?(lowest|least|most|highest|minimum|maximum|max)\b",
             r"\b(how much|what) did (you|it) (pay|cost)\b",
@@ -107,7 +107,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.THREAT,
         _any(
-            r"\b(final|last) (offer|price|word|chance|bid|try)\b|\btake it or leave it\b|\bwalk(ing)? away\b",
+            r"(?<!the )(?<!your )\b(final|last) (offer|price|word|chance|bid|try)\b|\b(final|last) (offer|word|chance)\b(?!\?)|\btake it or leave it\b|\bwalk(ing)? away\b",
             r"\bi('m| am| will be|'ll be) (out|gone|leaving|done)\b|\bi('ll| will)( have to)? (leave|quit|look|find)\b",
             r"\bnow or never\b|\b(gotta|got to|going to|have to) (quit|leave|go elsewhere|walk)\b|\bwill not ask again\b|\bas far as i go\b|\bwe are at the end\b|\bor (i|we)('ll| will)? (leave|go|walk)",
             r"\b(other|another|more) (buyers?|parties|interested)\b|\bother offers\b|\b(good ?bye|good day then|never ?mind|forget it|good luck)\b|(?<!business with you and )\bhave a (good|nice|great) (day|one|evening)\b(?!.{0,20}(thank|appreciate))|\b(other|more) people\b|\bsomeone else\b|\bsomebody else\b",
@@ -139,7 +139,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.DELIVERY,
         _any(
-            r"\bpick(ed|ing)?[ -](.{1,20} )?up\b|\bpickup\b|\bdeliver\w*|\bship(ping|ped|s)?\b|\bcollect\b|\bbring it\b"
+            r"\bpick(ed|ing)?[ -](.{1,20} )?up\b|\bpickup\b(?! trucks?)|\bdeliver\w*|\bship(ping|ped|s)?\b|\bcollect\b|\bbring it\b"
             r"|\bmeet (up|you at|somewhere|at)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive (over|down|up|there|out|to (you|your|get|pick))\b"
             r"|\bwhen (can|could|would|are)\b|\bcome (by|over|get|and get)\b|\btransport\b|\bhaul\b"
         ),
@@ -191,7 +191,7 @@ _AFTER: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.AGREEMENT,
         _any(
             r"^\W*(deal|agreed|done)\b"
-            r"|\bsounds (good|fair|great|reasonable)\b|\b(have|got|it's|is) a deal\b|\bworks for me\b|\baccept (the|your) offer\b|\bit is!|\bi('ll| will) take it\b|\bi agree\b"
+            r"|\bsounds (good|fair|great|reasonable)\b|\b(have|got|it's|is) a deal\b|\bworks for me\b|\baccept (the|your|that|this) (offer|price)\b|\b(i|we|i'?ll|i will|can|gladly) accept\W*$|\bit is!|\b(i'll|will|i'd) (gladly |happily )?take it\b|\bi agree\b"
         ),
     ),
     (Remark.THANKS, _any(r"\bthanks?\b|\bthx\b|\bappreciate\b|\bgrateful\b")),
@@ -223,7 +223,7 @@ _SELLERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.HOLDING,
         _any(
-            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\b(no|not|never) (any )?(higher|more) than\b|\bstill (at )?\W?\d|\bstill is?\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
+            r"\bstay(ing)? at\b|\b(best|highest|most) (i|we) (can|could|will|would)\b|\bhigh as i (can|could)\b|\b(no|not|never) (any )?(higher|more) than\b|\bstill (at )?\W?\d|\bstill is?\b|(\b(not|cannot|never|no way)\b|n'?t\b)[^.!?]{0,25}\b(come|go|pay)\b[^.!?]{0,14}\b(high|higher|up)\b|\bnot (go|going) higher\b|\bnot changed my mind\b|\bkeep coming back\b|\bwhat i can offer\b"
         ),
     ),
     (
@@ -263,7 +263,7 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.HOLDING,
         _any(
             r"\bstay(ing)? at\b|\b(price|asking) is still\b|\bstill \W?\d|\bcannot move\b|\bkeeping it\b|\bnothing has changed\b|\bfirm\b|\bstick(ing)? (with|to) (my|the)\b"
-            r"|\b(not|never|can'?t|cannot|won'?t|can not) (go|going|do|sell|come|take)( it| them)?( for)? (any )?(that low|low|lower|less|below|under|down|beneath)\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
+            r"|\b(not|never|can'?t|cannot|won'?t|can not) (go|going|do|sell|come|take)( it| them)?( for)? (any )?(that low|low|lower|less|below|under|down|beneath)\b|(\b(not|cannot|never|no way)\b|n'?t\b)[^.!?]{0,25}\b(come|go|drop|meet|do|take|sell|accept|let)\b[^.!?]{0,14}\b(low|lower|down|less|under|below|that)\b|\b(best|lowest|least) (i|we) (can|could|will|would)\b|\blow as i (can|could)\b|\b(no|not|never) (any )?(lower|less) than\b"
         ),
     ),
     (
@@ -276,7 +276,7 @@ _BUYERS_EAR: tuple[tuple[Remark, re.Pattern[str]], ...] = (
     (
         Remark.COMPLAINT,
         _any(
-            r"\btoo (low|little|cheap|far)\b|\b(bit|little|really|so|pretty|very|kind of|quite|way) low\b|\btak(e|ing) a loss\b|\blose money\b|\bno can do\b|\bgoing for\b|\bfair price\b|\breasonable price\b|\bnot enough\b|\blow[- ]?ball\w*\b|\bworth (more|it|every|a lot)\b|\bneed (more|at least)\b"
+            r"\btoo (low|little|cheap|far)\b|\b(lower|less) than (i|we|what)\b|\b(bit|little|really|so|pretty|very|kind of|quite|way) low\b|\btak(e|ing) a loss\b|\blose money\b|\bno can do\b|\bgoing for\b|\bfair price\b|\breasonable price\b|\bnot enough\b|\blow[- ]?ball\w*\b|\bworth (more|it|every|a lot)\b|\bneed (more|at least)\b"
             r"|\bcan(no|')t let\b|\bcannot let\b|\b(go|come) (higher|up)\b|\b(bit|little) more (than|for|money|like|on)\b|\b(need|want|get) more\b|\bmore like\b"
         ),
     ),
@@ -317,6 +317,7 @@ _FOR_THE_PRICE = _any(
     r"\b(a bit|a little|too|rather|pretty|kind of|quite|a lot|very|so) (\w+ )?for (\W?\d|that (price|money|much))"
 )
 """A complaint, whatever it is about."""
+_HAIL = _any(r"^\W*(hi|hello|hey|hiya|howdy)( there| again)?\W*$")
 _WELCOME = _any(
     r"^\W*(you('re| are| r)? )?(very |most |quite )?welcome\W*$|^\W*(my pleasure|don'?t mention it|no problem)\W*$"
 )
@@ -326,7 +327,8 @@ _ASKS_LOWER = _any(
     r"\b(any|a|some) (chance of a |chance for a )?(discount|reduction)\b|\b(cheaper|lower|reduced|better) (price|rate|rent)\b|\bcheaper\b",
 )
 _DOES_NOT_DO = _any(
-    r"\b(will not|won'?t|wouldn'?t|does not|doesn'?t|not going to|can'?t) (really )?work\b(?! (with|on))"
+    r"(?<!see it )(?<!if it )(?<!how it )(?<!it )\b(will not|won'?t|wouldn'?t|does not|doesn'?t|not going to|can'?t) (really )?work\b(?! (with|on))"
+    r"|\bit (will not|won'?t|wouldn'?t) work\b"
 )
 _ANY_QUESTIONS = _any(
     r"\b(any|have|what|other|more|your) questions\b|\b(anything|something|what) (else )?(that )?(you('d| would)? (like|want|need) to know|you (want|need) to (know|ask))\b"
@@ -367,13 +369,14 @@ _BEFORE_PRICES = 4
 """Of the common remarks, those that matter more than a price in the same breath."""
 _ASKS = re.compile(
     r"^\W*(?:(?:hi|hello|hey|hey there|ok|okay|so|and|but|oh|great|well|alright|yes|thanks|cool|good)\W+)*"
-    r"(?:is|are|was|were|does|do|did|has|have|can|could|would|will|what|how|why|where|when|which|who|may)\b"
+    r"(?:is|are|was|were|does|do|did|has|have|can|could|would|what|how|why|where|when|which|who|may|will(?= (?:you|u|it|this|that|they|there|we|i|the)\b))\b"
     r"|\btell me\b|\b(can|could) you (give|tell|send|show)\b|\b(any|have|other|more) questions\b|\b(i was |was |i'?m |just )(wondering|curious)\b|\bdo you know\b"
     r"|\b(how|what) (many|much|old|big|long|kind|about|is|are|size|colou?r)\b|\b(does|do|is) (it|they) (have|come|work)\b",
     re.IGNORECASE,
 )
 _NO_QUESTION = re.compile(
-    r"^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b", re.IGNORECASE
+    r"\btell (you|u) what\??\W*$|^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b",
+    re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -408,6 +411,7 @@ _MEANT: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             "location",
             r"\b(close|near|far) (to|from|by)\b|\bnear(by)?\b|\bwhere is (it|this|that|the)\b|\blocated\b|\blocation\b|\bmiles? (away|from|to|off)\b|\bwithin \w+ (miles?|blocks?|minutes)\b",
         ),
+        ("material", r"\bmade (out )?(of|from)\b"),
         (
             "age",
             r"\bhow (old|new)\b|\bwhen (did you (buy|get|purchase|acquire)|was (it|this|that))\b|\bwhat year\b|\bhow long (have|has|did)\b|\bwas it new\b",
@@ -509,6 +513,8 @@ def remark(heard: str, *, role: Role, currency: str) -> Remark:
         return found
     if _WRONG_SIDE[role].search(heard) and not (role is Role.BUYER and _TO_A_BUYER.search(heard)):
         return Remark.WRONG_SIDE
+    if _HAIL.search(heard):
+        return Remark.GREETING
     asked, told = _split(heard)
     if asked and (found := _question(asked, role=role, currency=currency)) is not None:
         if found is Remark.DEAL_ASKED and _priced(heard, currency):
@@ -524,7 +530,7 @@ def _first(order: tuple[tuple[Remark, re.Pattern[str]], ...], heard: str) -> Rem
 def _split(heard: str) -> tuple[str, str]:
     """The sentences that ask, empty where none does; and the rest."""
     sentences = _SENTENCE.split(heard)
-    asking = [sentence.rstrip().endswith("?") for sentence in sentences]
+    asking = [sentence.rstrip().endswith("?") and not _NO_QUESTION.search(sentence) for sentence in sentences]
     if not any(asking):
         asking = [bool(_ASKS.search(sentence)) and not _NO_QUESTION.search(sentence) for sentence in sentences]
     asked, told = (
@@ -559,7 +565,7 @@ def _question(asked: str, *, role: Role, currency: str) -> Remark | None:
         *common,
         *moving,
         (Remark.DEAL_ASKED, _WOULD_THAT_DO),
-        *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:6]),
+        *((Remark.CONDITION, pattern) for _name, pattern in _MEANT[:7]),
         (Remark.CONDITION, _CONDITION),
         (Remark.CONDITION, _TOPIC),
         *interest,

@@ -87,6 +87,10 @@ TO_SELLER = [
     ("All I can see is the kitchen.", Remark.OTHER),
     ("It is a bit small for $3100.", Remark.COMPLAINT),
     ("You are welcome.", Remark.NOTHING),
+    ("okay will take it!", Remark.AGREEMENT),
+    ("Hey there?", Remark.GREETING),
+    ("So the final price will be 1600$ right?", Remark.OFFER),
+    ("I don't think I can go any higher.", Remark.HOLDING),
 ]
 TO_BUYER = [
     ("I can come down a little: $84.00.", Remark.CONCESSION),
@@ -121,6 +125,12 @@ TO_BUYER = [
     ("$1475 may be too low, do you have another offer in mind?", Remark.ASKS_PRICE),
     ("It's good for maybe a 5-6 year old kid", Remark.FAMILY),
     ("Is it still available?", Remark.WRONG_SIDE),
+    ("Maybe, but I don't think I can come down that low.  Will you be paying in cash?", Remark.HOLDING),
+    ("It really works. If you see it doesn't work, you can return it.", Remark.OTHER),
+    ("It will fit in most pickup trucks.", Remark.OTHER),
+    ("I accept.", Remark.AGREEMENT),
+    ("Your budget is low, but I can give it to you for $190.", Remark.OFFER),
+    ("1750 is way lower than I'm willing to go.", Remark.COMPLAINT),
     ("Hi there.  I'd like to buy this bike", Remark.WRONG_SIDE),
     ("Do you want to buy it?", Remark.INTEREST),
     ("Yes it is still available.", Remark.CONDITION),
