@@ -39,9 +39,28 @@ class Chart:
     """What is compared, and out of how much."""
 
     @property
+    def axes_text(self) -> str:
+        """What lies across and what upwards, with the unit; empty where the marks say it themselves."""
+        layout = self.figure.get("layout", {})
+        across, upwards = (_axis_words(layout.get(name, {})) for name in ("xaxis", "yaxis"))
+        if across and upwards:
+            return _("Across: %(across)s. Upwards: %(upwards)s.") % {"across": across, "upwards": upwards}
+        if across:
+            return _("Across: %(across)s.") % {"across": across}
+        return _("Upwards: %(upwards)s.") % {"upwards": upwards} if upwards else ""
+
+    @property
     def data_id(self) -> str:
         """Id of the element that holds the figure."""
         return f"{self.element}-data"
+
+
+def _axis_words(axis: dict[str, Any]) -> str:
+    """The title of an axis, and that it is in percent."""
+    title = axis.get("title") or {}
+    words = title.get("text", "") if isinstance(title, dict) else str(title)
+    percent = "%" in str(axis.get("tickformat", "")) and "percent" not in words and "%" not in words
+    return _("%(words)s, in percent") % {"words": words} if words and percent else str(words)
 
 
 def learning_curve(watched: Sequence[dict[str, Any]], references: dict[str, float]) -> Chart:
@@ -84,6 +103,10 @@ def learning_curve(watched: Sequence[dict[str, Any]], references: dict[str, floa
         columns=(_("rollout"), _("likeliest"), _("drawn")),
         rows=tuple((str(line["rollout"]), f"{line['greedy']:.3f}", f"{line['sampled']:.3f}") for line in watched),
         caption=_("Shares of the first best on games kept apart from training"),
+        note=_(
+            "Higher is better: more of what could be gained at most. Measured on games kept apart from training, the same "
+            "at every point; dotted lines are what fixed rules reach on them."
+        ),
     )
 
 
@@ -115,6 +138,9 @@ def reward_curve(steps: Sequence[dict[str, Any]]) -> Chart:
         columns=(_("rollout"), _("mean reward")),
         rows=tuple((str(line["rollout"]), f"{line['reward']:.3f}") for line in steps),
         caption=_("Mean reward of the games of each rollout"),
+        note=_(
+            "Higher is better, within what the opponents of the moment allow. Each point is the mean of a rollout's own games."
+        ),
     )
 
 

@@ -80,6 +80,11 @@ def supply_and_demand(picture: Picture, recipe: Recipe, *, element: str = "chart
         ),
         caption=_("Units a game that are wanted and for sale at a price, pooled over %(draws)d draws")
         % {"draws": picture.draws},
+        note=_(
+            "A step is a price at which somebody would still buy, or sell, pooled over %(draws)d games drawn from what is "
+            "public. Left of where the lines meet every unit gains something; the wider the gap, the more there is to share."
+        )
+        % {"draws": picture.draws},
     )
 
 

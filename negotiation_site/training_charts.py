@@ -69,6 +69,9 @@ PLOTS = (
         _lazy("Does the reward of its own games rise?"),
         _lazy("mean reward, -1 to 1"),
         (Curve("reward", _lazy("mean reward")),),
+        _lazy(
+            "Higher is better. A point is the mean of the games of one rollout, against the opponents of that moment."
+        ),
     ),
     Plot(
         "live-deals",
@@ -79,6 +82,9 @@ PLOTS = (
             Curve("surplus_share", _lazy("share of the surplus, deals only"), "share"),
             Curve("unconditional_share", _lazy("share over all games"), "share"),
         ),
+        _lazy(
+            "Higher is better for all three; many deals at a small share are giving in. A point is one rollout's games."
+        ),
     ),
     Plot(
         "live-opening",
@@ -87,6 +93,9 @@ PLOTS = (
         (
             Curve("opening_of_list", _lazy("first offer / list price")),
             Curve("opening", _lazy("first offer / own limit")),
+        ),
+        _lazy(
+            "Higher is bolder: 1 asks the list price, or the own limit. A point is the mean over one rollout's games."
         ),
     ),
     Plot(
@@ -98,24 +107,32 @@ PLOTS = (
             Curve("fixation", _lazy("turns to the highest bidder"), "share"),
             Curve("top_buyer_rate", _lazy("deals with the buyer of highest value"), "share"),
         ),
+        _lazy(
+            "Higher coverage looks at more buyers before selling, higher fixation chases the highest bid. A point is one rollout's games."
+        ),
     ),
     Plot(
         "live-adherence",
         _lazy("Does it keep the rules?"),
         _lazy("share of its messages"),
         (Curve("adherence", _lazy("without a violation"), "share"),),
+        _lazy("Higher is better: 100 % broke no rule. A point is all messages of one rollout."),
     ),
     Plot(
         "live-spread",
         _lazy("Is there something to learn from?"),
         _lazy("share of the groups"),
         (Curve("zero_spread_groups", _lazy("groups in which all games were paid alike"), "share"),),
+        _lazy(
+            "Lower is better: a group whose games were all paid alike teaches nothing. A point is one rollout's groups."
+        ),
     ),
     Plot(
         "live-entropy",
         _lazy("How undecided is it?"),
         _lazy("nats a token"),
         (Curve("entropy", _lazy("entropy")),),
+        _lazy("Higher is less decided; 0 always writes the same. A point is the mean over one rollout's tokens."),
     ),
     Plot(
         "live-divergence",
@@ -135,12 +152,14 @@ PLOTS = (
             Curve("importance_ratio/mean", _lazy("mean importance ratio")),
             Curve("importance_ratio/max", _lazy("largest importance ratio")),
         ),
+        _lazy("Near 1 means that what is learned from is what would still be played. A point is one rollout's tokens."),
     ),
     Plot(
         "live-speed",
         _lazy("How fast does it play?"),
         _lazy("learner's tokens a second"),
         (Curve("tokens_per_second", _lazy("tokens a second"), "count"),),
+        _lazy("Higher is faster. A point is one rollout on this machine."),
     ),
 )
 LOOKS = Plot(
@@ -436,7 +455,9 @@ def side_by_side(runs: Sequence[tuple[str, Lines]]) -> tuple[Chart, ...]:
             (name, _series([line for line in lines if line["kind"] == kind], key), shown_as) for name, lines in runs
         ]
         without = [name for name, points, _kind in curves if not points]
-        note = _("Not logged by %(names)s.") % {"names": ", ".join(without)} if without else ""
+        note = _("A point is one rollout's games, or tokens; the same question of each run.")
+        if without:
+            note += " " + _("Not logged by %(names)s.") % {"names": ", ".join(without)}
         plot = Plot(element, title, axis, (Curve(key, "", shown_as),), note)
         if chart := _drawn(plot, curves, ()):
             chart.figure["layout"]["showlegend"] = True  # One run alone is named, too.

@@ -31,6 +31,9 @@ from negotiation_site.sharing import pages as sharing
 admin.site.site_header = admin.site.site_title = _("Parley administration")
 admin.site.index_title = _("Markets, games and accounts")
 
+handler400 = "negotiation_site.errors.bad_request"
+handler404 = "negotiation_site.errors.not_found"
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("markets/<slug:slug>/", views.market, name="market"),

@@ -1,5 +1,7 @@
 """Economic terms lead to their explanation: every heading and every head of a table, on every page there is."""
 
+import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from django.template import Context, Template
 from negotiation_site import glossary
 from tests.addresses import addresses
 from tests.markets import rooms
+from tests.negotiation_site import test_tournament_pages as tournament_pages
 from tests.negotiation_site.leaderboard.records import stored
 from tests.negotiation_site.test_permissions import knockers, may, no_back_ends, written
 from tests.negotiation_site.test_training_pages import learning, run
@@ -92,14 +95,36 @@ class Heads(HTMLParser):
             self._text.append(data)
 
 
+PLOT = re.compile(
+    r'<section class="(?:chart-block|price-path)[^>]*>(?:(?!<section).)*?data-chart="([^"]+)".*?</section>', re.S
+)
+
+
+def unexplained(plot: str, name: str) -> str:
+    """What a plot leaves its reader to guess; empty where it explains itself."""
+    note = re.search(r'chart-block__note">(.*?)</p>', plot, re.S)
+    layout = json.loads(re.findall(r'type="application/json">(.*?)</script>', plot, re.S)[0])["layout"]
+    named = [layout.get(axis, {}) for axis in ("xaxis", "yaxis")]
+    titled = any((axis.get("title") or {}).get("text") for axis in named)
+    if note is None or len(note[1].split()) < 6:
+        return f"{name} says neither what it shows nor from how much"
+    if titled and not re.search("Across: |Upwards: ", note[1]):
+        return f"{name} does not say what its axes are"
+    if not re.search(r'role="img" aria-label="[^"]+', plot):
+        return f"{name} has no name for a screen reader"
+    return "" if "<table" in plot else f"{name} has no table beside it"
+
+
 @pytest.mark.django_db
-def test_every_term_at_the_head_of_anything_on_any_page_is_explained(knockers, learning) -> None:
+def test_every_term_at_the_head_of_anything_is_explained_and_every_plot_explains_itself(knockers, learning) -> None:
     clients, world = knockers
+    rooms.market(slug="demo-bilateral")
+    tournament_pages.played("mine")
     arena = rooms.market(slug="arena", family="multi_buyer")
     for seller in ("falling-ladder", "chase-highest-bid"):
         stored(arena, seller=seller, buyers="linear", count=2)
     world["known"]["name"] = "mine"
-    bare = []
+    bare, plots = [], 0
     for address in addresses():
         allowed = may(address) or frozenset()
         who = next((name for name in ("trainer", "owner") if name in allowed), "anonymous")
@@ -107,6 +132,11 @@ def test_every_term_at_the_head_of_anything_on_any_page_is_explained(knockers, l
         response = clients[who].get(where)
         if response.status_code != 200 or "html" not in response.get("Content-Type", "") or address.name == "glossary":
             continue
+        for plot in PLOT.finditer(response.content.decode()):
+            plots += 1
+            problem = unexplained(plot[0], plot[1])
+            if problem:
+                bare.append(f"{address.name}: {problem}")
         heads = Heads()
         heads.feed(response.content.decode())
         for text, led in heads.found:
@@ -114,3 +144,4 @@ def test_every_term_at_the_head_of_anything_on_any_page_is_explained(knockers, l
             if wanted and not led:
                 bare.append(f"{address.name}: {text!r} does not lead to {wanted}")
     assert not bare, "\n".join(bare)
+    assert plots > 25
