@@ -421,6 +421,12 @@ class Episode(models.Model):
                 ],
                 name="episode_reading",
             ),
+            # The same for lists by number (scripts), and for what may be read of each market.
+            models.Index(
+                fields=["id", "consent_scope", "source", "family", "market", "deals", "seller_share", "created_at"],
+                name="episode_by_number",
+            ),
+            models.Index(fields=["market", "consent_scope", "source"], name="episode_open"),
         ]
 
     def __str__(self) -> str:
