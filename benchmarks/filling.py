@@ -98,7 +98,7 @@ def _copy(number: int, *, of: int) -> None:
                 if field.primary_key:
                     taken.append(f'"{column}" + {first[model] * number}')
                 elif column in own:
-                    taken.append(f"\"{column}\" || '.{number}'")
+                    taken.append(f"\"{column}\" || '_{number}'")
                 elif column == "scenario_key":
                     taken.append(f'"{column}" / {of} * {of} + {number}')
                 elif field.is_relation and field.related_model in first:

@@ -12,14 +12,13 @@ what has the word in its name. What a plan must not become is held by `tests/neg
 import argparse
 import json
 import shutil
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import filling
 
@@ -53,7 +52,9 @@ class Measured:
     name: str
     path: str
     first_ms: float
+    first_cpu_ms: float
     again_ms: float
+    again_cpu_ms: float
     statements: int
     sql_ms: float
     slow: list[Statement] = field(default_factory=list)
@@ -83,7 +84,7 @@ PAGES = (
     Page("transcripts of simulations", "/transcripts/?source=simulated"),
     Page("transcripts of tournaments", "/transcripts/?source=tournament"),
     Page("transcripts of an agent", "/transcripts/?agent=satisficer"),
-    Page("transcripts of an agent that is rare", "/transcripts/?agent=demo-nobody"),
+    Page("transcripts of an agent that is rare", "/transcripts/?agent=logit"),
     Page("transcripts of an agent as the seller", "/transcripts/?agent=linear&role=seller"),
     Page("transcripts with a person", "/transcripts/?agent=person"),
     Page("transcripts with a deal", "/transcripts/?outcome=deal"),
@@ -104,7 +105,7 @@ PAGES = (
     Page("api: episodes of a market", "/api/v1/episodes?limit=100&market=demo-catalogue", "token"),
     Page("api: episodes of people", "/api/v1/episodes?limit=100&source=live", "token"),
     Page("api: episodes of an agent", "/api/v1/episodes?limit=100&agent=satisficer", "token"),
-    Page("api: episodes of an agent that is rare", "/api/v1/episodes?limit=100&agent=demo-nobody", "token"),
+    Page("api: episodes of an agent that is rare", "/api/v1/episodes?limit=100&agent=logit", "token"),
     Page("api: episodes since a day", "/api/v1/episodes?limit=100&since=2026-11-01", "token"),
     Page("api: markets", "/api/v1/markets", "token"),
     Page("api: agents", "/api/v1/agents", "token"),
@@ -176,7 +177,7 @@ def _pages(options: argparse.Namespace) -> Iterator[Measured]:
         except LookupError as missing:
             print(f"{page.name} is left out: {missing}", file=sys.stderr)
             continue
-        print(f"{page.name}: {line.first_ms:.0f} ms, {line.again_ms:.0f} ms", file=sys.stderr)
+        print(f"{page.name}: {line.first_cpu_ms:.0f} ms, {line.again_cpu_ms:.0f} ms", file=sys.stderr)
         yield line
 
 
@@ -191,7 +192,7 @@ def _page(page: Page, client: Any, *, slow: float) -> Measured:
     first = _ms(ask)
     with _listening(sent):
         ask()
-    again = statistics.median(_ms(ask) for _ in range(AGAIN))
+    again = min(_ms(ask) for _ in range(AGAIN))
     return _told(page.name, page.path, first, again, sent, slow)
 
 
@@ -266,17 +267,21 @@ def _export(options: argparse.Namespace, asked: dict[str, Any]) -> Measured:
     out = options.var / "out"
     shutil.rmtree(out, ignore_errors=True)
     sent: list[tuple[str, Any]] = []
-    began: list[float] = []
-    started = time.perf_counter()
+    began: list[Spent] = []
+    started, worked = time.perf_counter(), time.process_time()
+
+    def so_far() -> Spent:
+        return Spent((time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000)
+
+    def begin(_done: int, _total: int) -> None:
+        if not began:
+            began.append(so_far())
+
     with _listening(sent):
-        made = making.make(
-            Asked(**{"format": "parquet", **asked}),
-            out,
-            progress=lambda _done, _total: began.append((time.perf_counter() - started) * 1000) if not began else None,
-        )
-    whole = (time.perf_counter() - started) * 1000
+        made = making.make(Asked(**{"format": "parquet", **asked}), out, progress=begin)
+    whole = so_far()
     shutil.rmtree(out)
-    name = f"export ({asked or 'all open data, Parquet'}): until the first row, and whole, {made.manifest['episodes']:,} episodes"
+    name = f"export, until it writes and whole, of {made.manifest['episodes']:,} episodes as {made.manifest['format']}"
     return _told(name, "", began[0], whole, sent[:12], options.slow)
 
 
@@ -289,13 +294,14 @@ def _erasure(options: argparse.Namespace, pseudonym: str) -> Measured:
 
     sent: list[tuple[str, Any]] = []
     spent: list[float] = []
+    clock = time.process_time if connection.vendor == "sqlite" else time.perf_counter
 
     def timed(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        started = time.perf_counter()
+        started = clock()
         try:
             return execute(sql, params, many, context)
         finally:
-            spent.append((time.perf_counter() - started) * 1000)
+            spent.append((clock() - started) * 1000)
             sent.append((sql, params))
 
     person = Participant.objects.get(pseudonym=pseudonym)
@@ -307,7 +313,7 @@ def _erasure(options: argparse.Namespace, pseudonym: str) -> Measured:
         told = [Statement(ms, sql[:4000], _plan(sql, params)) for ms, (sql, params) in slow if ms >= options.slow]
         transaction.set_rollback(True)
     name = f"erasing somebody with {games:,} games: foreseen, and done"
-    return Measured(name, "", foreseen, whole, len(sent), sum(spent), told)
+    return Measured(name, "", *foreseen, *whole, len(sent), sum(spent), told)
 
 
 def _sweep(options: argparse.Namespace) -> Measured:
@@ -342,19 +348,20 @@ def _listening(sent: list[tuple[str, Any]]) -> Iterator[None]:
         yield
 
 
-def _told(name: str, path: str, first: float, again: float, sent: list[tuple[str, Any]], slow: float) -> Measured:
-    """The statements one by one: on SQLite most of the work is done while rows are fetched."""
+def _told(name: str, path: str, first: "Spent", again: "Spent", sent: list[tuple[str, Any]], slow: float) -> Measured:
+    """The statements one by one: on SQLite most of the work is done while rows are fetched, in this process."""
     from django.db import connection
 
-    line = Measured(name, path, first, again, len(sent), 0.0)
+    line = Measured(name, path, first.wall, first.cpu, again.wall, again.cpu, len(sent), 0.0)
+    clock = time.process_time if connection.vendor == "sqlite" else time.perf_counter
     with connection.cursor() as cursor:
         for sql, params in sent:
             if not sql.startswith("SELECT"):
                 continue
-            started = time.perf_counter()
+            started = clock()
             cursor.execute(sql, params)
             cursor.fetchall()
-            ms = (time.perf_counter() - started) * 1000
+            ms = (clock() - started) * 1000
             line.sql_ms += ms
             if ms >= slow:
                 line.slow.append(Statement(ms, sql[:4000], _plan(sql, params)))
@@ -373,20 +380,29 @@ def _plan(sql: str, params: Any) -> list[str]:
         return [row[0].rstrip() for row in cursor.fetchall()]
 
 
-def _ms(job: Callable[[], object]) -> float:
-    started = time.perf_counter()
+class Spent(NamedTuple):
+    """Milliseconds of the clock on the wall and of this process, which on SQLite is the database too."""
+
+    wall: float
+    cpu: float
+
+
+def _ms(job: Callable[[], object]) -> Spent:
+    started, worked = time.perf_counter(), time.process_time()
     job()
-    return (time.perf_counter() - started) * 1000
+    return Spent((time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000)
 
 
 def _print(told: dict[str, Any]) -> None:
     rows = ", ".join(f"{count:,} {name}" for name, count in told["rows"].items())
     print(f"{told['database']}; {rows}\n")
-    print("| what | first, ms | again, ms | statements | in the database, ms |\n|---|---|---|---|---|")
+    print(
+        "| what | first, ms (processor) | again, ms (processor) | statements | in the database, ms |\n|---|---|---|---|---|"
+    )
     for line in told["lines"]:
-        print(
-            f"| {line['name']} | {line['first_ms']:,.0f} | {line['again_ms']:,.0f} | {line['statements']} | {line['sql_ms']:,.0f} |"
-        )
+        first = f"{line['first_ms']:,.0f} ({line['first_cpu_ms']:,.0f})"
+        again = f"{line['again_ms']:,.0f} ({line['again_cpu_ms']:,.0f})"
+        print(f"| {line['name']} | {first} | {again} | {line['statements']} | {line['sql_ms']:,.0f} |")
     for line in told["lines"]:
         for one in line["slow"]:
             print(f"\n{line['name']}: {one['ms']:.0f} ms\n  {one['sql'][:1500]}\n  " + "\n  ".join(one["plan"]))
