@@ -24,7 +24,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from markets import corpora, selectors
+from markets import corpora, market_page, selectors
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family
 from markets.export import ExportError
@@ -221,6 +221,55 @@ def _read(typed: dict[str, str]) -> Asked:
     )
 
 
+def _words() -> dict[str, dict[str, str]]:
+    """What stands in the lists of the form instead of the values that commands take."""
+    sides = {"seller": _("the seller"), "buyer": _("the buyer")}
+    names = selectors.current_markets().order_by("id").values_list("slug", "name")
+    return {
+        "format": {
+            "jsonl": _("Whole games, a line of JSON each (jsonl)"),
+            "parquet": _("Tables for analysis (parquet)"),
+            "csv": _("Tables for spreadsheets (csv)"),
+            "sft": _("Conversations to imitate (sft)"),
+            "prompt-completion": _("Prompts and their answers (prompt-completion)"),
+            "preference": _("Pairs of a better and a worse answer (preference)"),
+            "rl": _("Steps with rewards (rl)"),
+        },
+        "consent": {"public": _("open data"), "research": _("also what was kept for research here")},
+        "market": dict(names),
+        "family": {family.value: market_page.family_text(family) for family in Family},
+        "outcome": {
+            "deal": _("a deal"),
+            "no-deal": _("no deal, for whatever reason"),
+            "sold_out": _("everything was sold"),
+            "buyers_gone": _("the buyers left"),
+            "seller_left": _("the seller left"),
+            "turns_used": _("the messages were used up"),
+            "events_used": _("the moves were used up"),
+            "silence": _("both sides waited"),
+            "deadline": _("time ran out"),
+            "malformed": _("an unreadable message of an agent"),
+            "closed": _("closed while others went on"),
+        },
+        "role": sides,
+        "kind": {
+            "person": _("a person"),
+            "scripted": _("a scripted agent"),
+            "narrator": _("a scripted agent for whom a model speaks"),
+            "llm": _("a language model"),
+            "trained": _("an agent trained here"),
+        },
+        "perspective": sides | {"party-1": _("the first party of a corpus"), "party-2": _("the second party")},
+        "protocol": {
+            "auto": _("as the market is played"),
+            "four_part": _("text in four parts"),
+            "tools": _("function calls"),
+        },
+        "thoughts": {"without": _("left out"), "with": _("written")},
+        "rows": {"turn": _("one turn"), "episode": _("one whole game")},
+    }
+
+
 def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
     rows = tuple(map(_row, Export.objects.all()[:SHOWN]))
     roles = tuple(role.value for role in Role)
@@ -238,8 +287,9 @@ def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
         ("corpus", _("Imported corpus instead of games"), ("", *(holding.name for holding in corpora.holdings()))),
         ("protocol", _("Protocol"), asking.PROTOCOLS),
         ("thoughts", _("Thoughts of agents"), tuple(way.value for way in asking.Thoughts)),
-        ("rows", _("A row of sft is one"), ("turn", "episode")),
+        ("rows", _("A conversation to imitate holds"), ("turn", "episode")),
     )
+    words = _words()
     lines = (
         ("agent", _("Agent"), _("Its short name; empty for any.")),
         ("min_share", _("Least share of the surplus"), _("Of that seat, such as 0.5.")),
@@ -252,7 +302,11 @@ def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
                 name,
                 label,
                 tuple(
-                    Choice(value=value, label=value or _("any"), selected=typed.get(name, "") == value)
+                    Choice(
+                        value=value,
+                        label=words.get(name, {}).get(value, value) or _("any"),
+                        selected=typed.get(name, "") == value,
+                    )
                     for value in values
                 ),
             )
@@ -275,7 +329,7 @@ def _row(row: Export) -> ExportRow:
             "total": count(row.total),
         }
     return ExportRow(
-        what=f"{row.format}, {row.consent}",
+        what=f"{row.format}, {_words()['consent'][row.consent]}",
         state=state,
         error=row.error,
         size=_("%(episodes)s episodes, %(rows)s rows")
