@@ -83,10 +83,10 @@ LANGUAGE_KNOBS: tuple[tuple[str, Any, Any], ...] = (
 )
 """The same for a language model."""
 PRESETS = {
-    "tiny": _lazy("tiny: half a million weights, from nothing, minutes on a processor"),
-    "smollm2": _lazy("smollm2: the embedded language model, an adapter, about an hour on a processor"),
-    "qwen3-8b": _lazy("qwen3-8b: eight billion weights, on graphics processors"),
-    "qwen3-14b": _lazy("qwen3-14b: fourteen billion weights, on graphics processors"),
+    "tiny": _lazy("tiny: half a million weights"),
+    "smollm2": _lazy("smollm2: 135 million"),
+    "qwen3-8b": _lazy("qwen3-8b: 8 billion"),
+    "qwen3-14b": _lazy("qwen3-14b: 14 billion"),
 }
 KINDS = {
     Kind.CORPUS: _lazy("Imported human dialogues"),
@@ -414,7 +414,7 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
             for side, label in (
                 (Role.SELLER.value, _("the seller")),
                 (Role.BUYER.value, _("the buyer, one to one")),
-                (BOTH_SIDES, _("either side, game by game (language models)")),
+                (BOTH_SIDES, _("either side (language models)")),
             )
         ),
         devices=_devices(typed.get("device", "")),
@@ -440,7 +440,7 @@ def _markets(chosen: str) -> tuple[Choice, ...]:
 def _bases(chosen: str) -> tuple[Choice, ...]:
     cards = [card for folder in (published.SHIPPED, published.own_folder()) for _path, card in published.cards(folder)]
     return (
-        _choice("", _("What the preset says: random weights, or its language model"), not chosen),
+        _choice("", _("What the preset says"), not chosen),
         *(
             _choice(card.slug, _("The published agent %(title)s") % {"title": card.title}, card.slug == chosen)
             for card in cards
@@ -465,7 +465,7 @@ def _group(offered: datasets.Offered, chosen: str) -> SourceGroup:
 
 def _devices(chosen: str) -> tuple[Choice, ...]:
     cards = [f"cuda:{k}" for k in range(16) if not guards.missing_device(f"cuda:{k}")]
-    names = {"auto": _("a graphics processor where there is one, else the processor"), "cpu": _("the processor")}
+    names = {"auto": _("automatic"), "cpu": _("the processor")}
     return tuple(
         _choice(
             name, names.get(name, _("graphics processor %(number)s") % {"number": name}), name == (chosen or "auto")
@@ -613,9 +613,9 @@ def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...
         ),
         Figure(
             label=_("Weights"),
-            value=count(found.learned) if found.parameters else unknown,
+            value=_weights(found.learned) if found.parameters else unknown,
             out_of=_("that learn, of %(all)s in %(base)s")
-            % {"all": count(found.parameters) if found.parameters else unknown, "base": found.title},
+            % {"all": _weights(found.parameters) if found.parameters else unknown, "base": found.title},
         ),
         Figure(
             label=_("Time"),
@@ -634,8 +634,21 @@ def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...
     return tuple(figures)
 
 
+def _weights(amount: int) -> str:
+    """A number of weights for people."""
+    if amount >= 1_000_000_000:
+        return _("%(count).1f billion") % {"count": amount / 1e9}
+    if amount >= 1_000_000:
+        return _("%(count).1f million") % {"count": amount / 1e6}
+    return count(amount)
+
+
 def _gigabytes(amount: int | None) -> str:
-    return "" if amount is None else _("%(count).1f GB") % {"count": amount / 1e9}
+    if amount is None:
+        return ""
+    if amount < 1_000_000_000:
+        return _("%(count)d MB") % {"count": round(amount / 1e6)}
+    return _("%(count).1f GB") % {"count": amount / 1e9}
 
 
 def _language_basis(found: expectations.LanguageExpected) -> str:

@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from agents import registry
 from agents.learned import published
 from agents.registry import UnknownAgent
 from markets import presentation
@@ -346,7 +347,7 @@ def _run_page(run: Run, request: HttpRequest) -> RunPage:
     report["charts"] = tuple(
         c for c in report["charts"] if not (c.element == "chart-reward" and "live-reward" in shown)
     )
-    published_as = run.published_slug
+    published_as = run.published_slug if _is_agent(run.published_slug) else ""
     return RunPage(
         name=run.name,
         market=run.market.name,
@@ -364,6 +365,14 @@ def _run_page(run: Run, request: HttpRequest) -> RunPage:
         settings=_settings(run),
         **report,
     )
+
+
+def _is_agent(slug: str) -> bool:
+    """Whether there is an agent of a slug now: an adapter is none before its server was started with it."""
+    try:
+        return bool(slug) and bool(registry.get(slug))
+    except UnknownAgent:
+        return False
 
 
 def _settings(run: Run) -> tuple[tuple[str, str], ...]:
@@ -412,19 +421,23 @@ def _language_settings(run: Run, config: LanguageRun) -> tuple[tuple[str, str], 
         (_("Reward"), config.grpo.reward if config.grpo.rollouts else ""),
         (_("Seed"), str(config.seed)),
         (_("Device"), run.device),
-        (
-            _("Budget"),
-            _("%(rows)d moves of imitation, %(rollouts)d rollouts of %(games)d games, %(judged)d games at the end")
-            % {
-                "rows": config.sft.rows,
-                "rollouts": config.grpo.rollouts,
-                "games": config.grpo.games * config.grpo.group,
-                "judged": config.judging.scenarios,
-            },
-        ),
+        (_("Budget"), _language_budget(run, config)),
         (_("Data"), config.data[:12]),
         (_("Configuration"), config.sha256[:12]),
     )
+
+
+def _language_budget(run: Run, config: LanguageRun) -> str:
+    """How much a language model's run was given."""
+    told = {
+        "rows": config.sft.rows,
+        "rollouts": config.grpo.rollouts,
+        "games": config.grpo.games * config.grpo.group,
+        "judged": config.judging.scenarios,
+    }
+    parts = [] if run.source else [_("%(rows)d moves of imitation") % told]
+    parts += [_("%(rollouts)d rollouts of %(games)d games") % told] if config.grpo.rollouts else []
+    return ", ".join((*parts, _("%(judged)d games at the end") % told))
 
 
 def _imitated(run: Run) -> str:
@@ -526,7 +539,9 @@ def duration(seconds: float) -> str:
         return _("%(count)d s") % {"count": round(seconds)}
     if seconds < 5400:
         return _("%(count)d min") % {"count": round(seconds / 60)}
-    return _("%(count).1f h") % {"count": seconds / 3600}
+    if seconds < 172_800:
+        return _("%(count).1f h") % {"count": seconds / 3600}
+    return _("%(count).1f days") % {"count": seconds / 86_400}
 
 
 def _curves(run: Run) -> CurvesPage:

@@ -174,9 +174,14 @@ def problem(config: LanguageRun, *, preset_variable: str, device: str, needed: i
         )
     held = held_bytes(device)
     if held is not None and needed > held:
+        less = (
+            "learn from fewer games at once (grpo.games, grpo.group, sft.batch), split a rollout (grpo.accumulate)"
+            if config.adapter.rank
+            else "teach an adapter instead of the whole model (adapter.rank=8)"
+        )
         return (
-            f"The run needs about {needed / 1e9:,.1f} GB and {device} has {held / 1e9:,.1f}: teach an adapter instead of the whole model "
-            "(adapter.rank=8), learn from fewer games at once, or start it on a larger machine (docs/training.md)."
+            f"The run needs about {needed / 1e9:,.1f} GB and {device} has {held / 1e9:,.1f}: {less}, or start it on a larger machine "
+            "(docs/training.md)."
         )
     return ""
 

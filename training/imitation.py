@@ -158,6 +158,11 @@ def _written(source: Source, party: Party, game: Game) -> tuple[Message, ...] | 
 
 def check_lessons(chosen: Chosen, config: LanguageRun) -> None:
     """Raise `DataError` with a sentence unless a language model can be taught this."""
+    if chosen.kind is Kind.CORPUS and config.protocol != "four_part":
+        raise DataError(
+            "People's dialogues are written in labelled text and this run learns to call functions: write protocol=four_part under "
+            "Other settings, or choose another source."
+        )
     for side in _sides(chosen, config):
         datasets.check(_asked(chosen, config, side))
 
