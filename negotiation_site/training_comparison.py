@@ -18,10 +18,12 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET
 
 from agents.learned import published
+from agents.registry import UnknownAgent
 from markets.presentation import Choice
 from negotiation_site import dashboards, training_charts
 from negotiation_site.dashboards import Chart
-from training import runs, services
+from training import held_out, runs, services
+from training.config import RunConfig
 from training.models import Run
 
 PLACES = ("a", "b", "c")
@@ -418,6 +420,27 @@ def _by_rollout(each: Found) -> list[Chart]:
     return [chart] if chart else []
 
 
+def _unmeasured(asked: Found) -> list[str]:
+    """Held-out axes of a run's game that nothing was measured on."""
+    have = {row["axis"] for row in asked.evaluated.get("axes", ())}
+    try:
+        wanted = held_out.moved(msgspec.convert(asked.config, RunConfig)) if "game" in asked.config else {}
+    except (msgspec.ValidationError, UnknownAgent):  # A configuration of another version of the code.
+        wanted = {}
+    without = [axis for axis in wanted if axis not in have]
+    if not have:
+        told = _(
+            "%(name)s was measured on no held-out axis: it was trained before runs did so, or it has not come to it."
+        )
+        sentences = [told % {"name": asked.name}]
+    else:
+        sentences = []
+    if without:
+        names = ", ".join(axis_name({"axis": axis}) for axis in without)
+        sentences.append(_("Not measured of %(name)s: %(axes)s.") % {"name": asked.name, "axes": names})
+    return sentences
+
+
 def _absent(known: Sequence[Found], measured: Sequence[Found], asked: Found | None) -> list[str]:
     """What the page cannot show, and why."""
     sentences = []
@@ -425,13 +448,7 @@ def _absent(known: Sequence[Found], measured: Sequence[Found], asked: Found | No
     if waiting:
         sentences.append(_("Not measured yet: %(names)s.") % {"names": ", ".join(waiting)})
     if asked is not None:
-        if not asked.evaluated.get("axes"):
-            sentences.append(
-                _(
-                    "%(name)s was measured on no held-out axis: it was trained before runs did so, or it has not come to it."
-                )
-                % {"name": asked.name}
-            )
+        sentences += _unmeasured(asked)
         if not any("allocation_quality" in line for line in runs.metrics(asked.folder)):
             sentences.append(_("%(name)s logged no allocation quality while it learned.") % {"name": asked.name})
     return sentences

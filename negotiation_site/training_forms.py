@@ -602,7 +602,7 @@ def _language_preview(config: LanguageRun, wish: Wish) -> PreviewPage:
 
 
 def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...]:
-    counted = _("counted") if found.tokens_counted else _("scaled from games played just now")
+    counted = _("counted") if found.tokens_counted else _("scaled from some of them")
     unknown = _("not to be told")
     figures = [
         Figure(label=_("Rows"), value=count(found.rows), out_of=_("moves to imitate, one a row")),

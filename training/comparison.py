@@ -23,19 +23,16 @@ import torch
 
 from agents import registry
 from agents.play import play, seat
-from markets.engine import measures, rewards, splits
-from markets.engine.protocol import LogEntry, Role
+from markets.engine import measures, rewards
+from markets.engine.protocol import LogEntry
 from markets.engine.scenarios import Family, Scenario
 from markets.engine.seeds import derive_seed
-from training import evaluation, exploits, runs
+from training import evaluation, exploits, held_out, runs
 from training import model as models
 from training.config import Game, RunConfig, load
 from training.demonstrations import demonstrate
 from training.environment import draw_table
 from training.tokenizer import Codec
-
-BUYER_TYPE = "buyer-type"
-"""The axis of opponents that nothing trains on."""
 
 RULES = {
     Family.MULTI_BUYER: (
@@ -51,25 +48,6 @@ RULES = {
     Family.BILATERAL: ("linear", "conceder", "boulware", "hardliner", "oracle"),
 }
 """Agents that stand beside a learner where none are named."""
-
-
-def axes(game: Game) -> dict[str, Game]:
-    """The game moved onto each held-out axis that is about its family."""
-    found: tuple[str, ...] = ("products", "price-decade")
-    if game.family is not Family.BILATERAL:
-        own = "structure-" if game.family is Family.CATALOGUE else "buyers-"
-        shared = ("products", "price-decade", "lognormal", "rho-")
-        bands = ("bands-",) if game.values == "bands" else ()
-        found = tuple(name for name in splits.AXES if name.startswith((own, *shared, *bands)))
-    moved = {name: msgspec.structs.replace(game, axis=name) for name in found if _fits(game, name)}
-    if game.role is Role.SELLER:
-        moved[BUYER_TYPE] = msgspec.structs.replace(game, opponents=splits.BUYER_TYPES, weights=())
-    return moved
-
-
-def _fits(game: Game, axis: str) -> bool:
-    """Whether an axis changes no more than itself: another law of values would drop a hidden factor."""
-    return "*" not in game.values or not axis.startswith(("lognormal", "rho-"))
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,7 +151,7 @@ def table(config: RunConfig, run: Path, *, split: str, count: int, agents: Seque
     checkpoints = {stage: run / stage for stage in stages} or {"learner": run}
     plan = plan_of(run)
     yield by_teachers(config, count=count)
-    for axis, game in {"": config.game, **(axes(config.game) if moved else {})}.items():
+    for axis, game in {"": config.game, **(held_out.axes(config.game) if moved else {})}.items():
         for who, checkpoint in checkpoints.items():
             for greedy in (True, False):
                 yield by_model(

@@ -165,7 +165,7 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Over a catalogue, where `greedy` and `sampled` are least mean rewards: agents that must be beaten on the same
     games with disjoint intervals, and on each axis in the mean."""
     axes: tuple[str, ...] = ()
-    """Held-out axes (`training.comparison.axes`) that are judged too, each by itself."""
+    """Held-out axes (`training.held_out.axes`) that are judged too, each by itself."""
     kept: float = 0.85
     """Part of the reward in the trained games that must be kept on an axis."""
     seeds: tuple[int, ...] = (1, 2, 3)

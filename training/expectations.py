@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from agents.learned import grammars
-from training import capacity, dialogues, imitation, model_opponents, presets, runs, services
+from training import capacity, datasets, dialogues, imitation, model_opponents, presets, runs, services
 from training.capacity import Shape, stored_weights
 from training.config import Evaluation, Exploits, Game, Grpo, RunConfig, Sft
 from training.datasets import CHARACTERS_A_TOKEN, Chosen
@@ -167,6 +167,8 @@ MEASURED = Measured(
 
 # --- Language models ----------------------------------------------------------------------------------
 
+COUNTED = 200
+"""Conversations of a source whose moves are all made before a launch; of a larger one the rest is scaled."""
 PROBED_LESSONS = 12
 """Games of the teachers that are played to estimate how long a lesson is."""
 PACKED = 0.42
@@ -199,7 +201,7 @@ class LanguageExpected:
     """Moves of the source, or of the games played now, those included that cannot be taught."""
     tokens: int
     tokens_counted: bool
-    """Whether the rows were all made, or scaled from games played now; tokens are four characters each either way."""
+    """Whether the rows were all made, or scaled from some; tokens are four characters each either way."""
     games: int
     """Games that reinforcement plays."""
     title: str
@@ -223,15 +225,18 @@ class LanguageExpected:
 
 def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpected:
     """What teaching a language model will take. Raises `DataError` where its source cannot be read."""
+    times = 1.0
     if source is None:
         games, share = _probed(config)
         own = sum(map(len, games))
         rows, looked_at = config.sft.rows, round(config.sft.rows / max(share, 1e-9))
         tokens = round(sum(map(_tokens, _flat(games))) * rows / max(1, own))
     else:
-        taught = imitation.lessons(source, config)
-        games, rows, looked_at = [list(game) for game in taught.games], taught.rows, taught.moves
-        tokens = sum(map(_tokens, _flat(games)))
+        taught = imitation.lessons(msgspec.structs.replace(source, most=min(source.most, COUNTED)), config)
+        times = max(1.0, conversations(source) / COUNTED)
+        games, rows, looked_at = [list(game) for game in taught.games], taught.rows * times, taught.moves * times
+        rows, looked_at = round(rows), round(looked_at)
+        tokens = round(sum(map(_tokens, _flat(games))) * times)
     shown = list(_flat(games))
     answers = sum(_characters(row.answer) for row in shown) / CHARACTERS_A_TOKEN / max(1, len(shown))
     model, device = capacity.shape(config.base), services.device_of(config)
@@ -243,7 +248,7 @@ def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpec
         rows=rows,
         looked_at=looked_at,
         tokens=tokens,
-        tokens_counted=source is not None,
+        tokens_counted=source is not None and times == 1.0,
         games=config.grpo.rollouts * config.grpo.games * config.grpo.group,
         title=model.title if model else config.base,
         parameters=model.parameters if model else None,
@@ -255,6 +260,13 @@ def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpec
         pace=pace,
         sample=tuple(_read(row) for row in shown[:2]),
     )
+
+
+def conversations(source: Chosen) -> int:
+    """How many conversations a choice comes to at most."""
+    offered = next(each for each in datasets.list_sources() if each.kind is source.kind)
+    there = sum(option.conversations for option in offered.options if option.name == source.name)
+    return min(source.most, there)
 
 
 def _peak(config: LanguageRun, model: Shape, row: float, answer: float) -> int:

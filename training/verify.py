@@ -29,7 +29,7 @@ import msgspec
 import torch
 
 from agents.learned.published import SHIPPED
-from training import comparison, evaluation, exact, grpo, runs, sft
+from training import comparison, evaluation, exact, grpo, held_out, runs, sft
 from training import model as models
 from training.config import ConfigError, Game, RunConfig, apply_overrides
 from training.tokenizer import Codec
@@ -127,7 +127,7 @@ def row(judged: Judged) -> dict[str, Any]:
 def beside_rules(judged: Judged) -> dict[str, Any]:
     """The same over a catalogue, where no optimum is known: beside agents on the same games."""
     config, axis = judged.config, judged.axis
-    game = comparison.axes(config.game)[axis] if axis else config.game
+    game = held_out.axes(config.game)[axis] if axis else config.game
     ways: dict[str, Any] = {"split": "final", "count": judged.episodes}
 
     def learner(played: Game) -> comparison.Row:

@@ -6,14 +6,14 @@ import msgspec
 
 from markets.engine import splits
 from tests.training import tiny
-from training import axes, stages
+from training import held_out, stages
 from training import model as models
 from training.config import Evaluation, Verify, load
 
 
 def test_games_over_bare_values_are_moved_to_strangers_and_to_unseen_sizes_one_at_a_time() -> None:
     run = msgspec.structs.replace(tiny.config(), verify=Verify(sizes=((2, 3), (3, 5))))
-    found = axes.moved(run)
+    found = held_out.moved(run)
     assert list(found) == [*(f"buyer-type-{slug}" for slug in splits.BUYER_TYPES), "size-3x5"]
     for game in found.values():
         changed = [name for name in game.__struct_fields__ if getattr(game, name) != getattr(run.game, name)]
@@ -21,7 +21,7 @@ def test_games_over_bare_values_are_moved_to_strangers_and_to_unseen_sizes_one_a
 
 
 def test_games_over_products_have_the_axes_of_their_family() -> None:
-    found = axes.moved(load(Path("training/configs/bands.toml")))
+    found = held_out.moved(load(Path("training/configs/bands.toml")))
     assert {"products", "price-decade", "lognormal", "buyers-5", "rho-0.6"} <= set(found)
     assert all(game.axis == name for name, game in found.items() if name != "buyer-type")
 

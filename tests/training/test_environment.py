@@ -17,7 +17,7 @@ from markets.engine.protocol import SELLER, Action, MoveRefused, Role
 from markets.engine.scenarios import Family
 from markets.engine.seeds import derive_seed
 from tests.training import tiny
-from training import comparison, evaluation, sft
+from training import evaluation, held_out, sft
 from training import model as models
 from training import tokenizer as words
 from training.config import ConfigError, Game, refuse_held_out
@@ -177,7 +177,7 @@ def test_the_demonstrators_of_the_bands_game_explore_little_and_know_no_buyer() 
 
 
 def test_a_held_out_axis_moves_the_game_and_is_never_trained_on() -> None:
-    moved = comparison.axes(LEDGER)
+    moved = held_out.axes(LEDGER)
     assert {"products", "price-decade", "buyers-5", "bands-x0.7", "lognormal", "rho-0.9", "buyer-type"} <= set(moved)
     assert draw_table(moved["buyers-5"], 1).scenario.buyers == 5
     assert {s.spec.slug for s in draw_table(moved["buyer-type"], 1).opponents.values()} <= set(splits.BUYER_TYPES)
