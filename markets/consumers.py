@@ -22,7 +22,7 @@ from markets import identity, room_frames, services, trace, wire
 from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
-from markets.selectors import SeatView, fresh_seat_view, seat_of
+from markets.selectors import SeatView, fresh_seat, seat_of, seat_view
 from markets.services import RoomError
 
 HEAL_S = 15.0
@@ -40,6 +40,8 @@ class RoomConsumer(AsyncWebsocketConsumer):
     group: str = ""
     seq: int = 0
     """Last seat event that this page has been sent."""
+    version: int = -1
+    """The room's version that the page was last drawn from."""
     stamp: object = None
     """What the page was last sent, so that a heartbeat sends nothing new."""
 
@@ -115,8 +117,10 @@ class RoomConsumer(AsyncWebsocketConsumer):
             await self._send(reply)
 
     async def room_nudge(self, event: dict[str, Any]) -> None:
-        """The room has a new version."""
-        await self._send_view()
+        """The room has a new version; where a move made it and this page was drawn since, as after its own move, it
+        shows everything already."""
+        if not (event.get("moved") and event["version"] <= self.version):
+            await self._send_view()
 
     async def room_typing(self, event: dict[str, Any]) -> None:
         """Somebody is writing; told to the other side of that thread only."""
@@ -180,9 +184,10 @@ class RoomConsumer(AsyncWebsocketConsumer):
         return self.sits_there(seat, identity.stored_session(self.scope["session"].session_key))
 
     def _view_frame(self) -> dict[str, Any] | None:
-        view = fresh_seat_view(self.seat)
-        if view is None:
+        current = fresh_seat(self.seat)
+        if current is None:
             return None
+        view, self.version = seat_view(current), current.room.version
         return wire.view_frame(self.shown(view), after=self.seq, origin=self.origin, now=timezone.now())
 
     def _too_many(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from django.utils.translation import gettext as _
 
-from markets import room_page, services, wire
+from markets import event_log, room_page, services, wire
 from markets.engine.money import AmountError, format_amount, format_plain, parse_amount
 from markets.engine.protocol import IllegalAction, RefusalCode, Role
 from markets.engine.talk_prices import find_prices
@@ -59,7 +59,7 @@ def _view(seat: Seat) -> SeatView:
 
 def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
     move = frame.client_move_id
-    currency = _view(seat).observation.currency
+    currency = event_log.load(seat.room).state.scenario.currency
     try:
         action = wire.to_action(_own_thread(seat, frame.action), currency=currency)
         accepted = services.submit_action(

@@ -139,13 +139,18 @@ def seat_view(seat: Seat) -> SeatView:
     )
 
 
-def fresh_seat_view(seat: Seat) -> SeatView | None:
-    """The view of a seat as the database has it now; None when whoever sat there does not any more."""
-    current = (
+def fresh_seat(seat: Seat) -> Seat | None:
+    """A seat with its room as the database has it now; None when whoever sat there does not any more."""
+    return (
         Seat.objects.filter(pk=seat.pk, kind=SeatKind.PERSON, participant=seat.participant_id)
         .select_related("room__market", "participant")
         .first()
     )
+
+
+def fresh_seat_view(seat: Seat) -> SeatView | None:
+    """The view of a seat as the database has it now; None when whoever sat there does not any more."""
+    current = fresh_seat(seat)
     return None if current is None else seat_view(current)
 
 

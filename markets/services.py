@@ -555,7 +555,7 @@ def _change(
         _follow_up(room, fold, now)
         room.save(update_fields=["version", "status", "ended_at"])
     event_log.keep(room, fold)
-    _publish_after_commit(room)
+    _publish_after_commit(room, moved=True)
     return room
 
 
@@ -793,9 +793,11 @@ def nudge(room: Room) -> None:
     _publish_after_commit(room)
 
 
-def _publish_after_commit(room: Room) -> None:
-    """Nudge every socket of the room once the change is stored. A lost nudge is healed by clients."""
-    message = {"type": "room.nudge", "version": room.version}
+def _publish_after_commit(room: Room, *, moved: bool = False) -> None:
+    """Nudge every socket of the room once the change is stored. A lost nudge is healed by clients.
+
+    `moved` says that everything that changed is in this version: a page that was drawn from it need not look again."""
+    message = {"type": "room.nudge", "version": room.version, "moved": moved}
     transaction.on_commit(lambda: _send(group_of(room.public_id), message))
 
 
