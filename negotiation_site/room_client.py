@@ -25,9 +25,11 @@ import websockets
 POLL_AFTER_S = 3.0
 POLL_EVERY_S = 2.0
 PING_EVERY_S = 25.0
-PONG_S = 10.0
+PONG_S = 30.0
+OPEN_S = 120.0
+"""Browsers wait long for a busy server to answer; whoever gave up early would only come back and cost it more."""
 LONGEST_PAUSE_S = 10.0
-REQUEST_S = 30.0
+REQUEST_S = 60.0
 NOT_OURS = range(4400, 4500)
 """Codes by which a server closes a socket for good: the page would load itself anew."""
 
@@ -170,7 +172,7 @@ class RoomClient:
         return websockets.connect(
             address,
             additional_headers={"Cookie": _cookie_header(self.cookies), "Origin": base},
-            open_timeout=REQUEST_S,
+            open_timeout=OPEN_S,
             ping_interval=PING_EVERY_S,
             ping_timeout=PONG_S,
             close_timeout=1,

@@ -17,7 +17,7 @@ from tests.faults.clerk import Clerk
 from tests.faults.injuries import FAULTS, DidNotBite, Fault, hanging_model, shift_clock
 from tests.faults.players import Playing
 from tests.faults.worlds import World, own_mounts, settle, world
-from tests.lab import PATIENCE_S, ROOT
+from tests.lab import ROOT
 from tests.postgres import CannotRun
 
 TOPOLOGIES = ("embedded", "servers")
@@ -34,7 +34,8 @@ COLUMNS = (
 )
 UNDER_WAY = 0.6
 """Moves acknowledged a room, on average, before the fault comes."""
-PATIENT_S = 240.0
+UNDER_WAY_S = 600.0
+LONGEST_S = 3_600.0
 AFTERMATH_S = 75.0
 """So long the agents' turns of unfinished rooms may take after the last player has gone."""
 
@@ -76,16 +77,16 @@ def put_to_the_test(site: World, clerk: Clerk, fault: Fault, *, rooms: int, seed
     settle(site)
     hanging = -(-rooms * fault.hanging_rooms // 100)
     seats = clerk.ask("open", rooms=rooms, seed=seed, hanging=hanging)
-    players = Playing(site, seats, seed=seed, pace_s=fault.pace_s, patience_s=PATIENT_S)
+    players = Playing(site, seats, seed=seed, pace_s=fault.pace_s, patience_s=LONGEST_S)
     try:
         under_way = players.wait(
-            site, lambda told: told.get("acknowledged", 0) >= UNDER_WAY * rooms, seconds=PATIENCE_S
+            site, lambda told: told.get("acknowledged", 0) >= UNDER_WAY * rooms, seconds=UNDER_WAY_S
         )
         if not under_way:
             raise DidNotBite(f"the game did not get under way: {players.told}")
         row.told = fault.injure(site, clerk)
         said = dict(players.told)
-        players.wait(site, lambda told: False, seconds=PATIENT_S + 30)
+        players.wait(site, lambda told: False, seconds=LONGEST_S)
         row.players = players.told
         if players.process.poll() is None or not players.ledger.exists():
             raise DidNotBite("the players did not end")

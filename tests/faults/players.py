@@ -46,7 +46,10 @@ class Plan:
     seed: int
     pace_s: float = 1.0
     """Mean pause of a player before a move."""
-    patience_s: float = 240.0
+    patience_s: float = 3_600.0
+    """Longest game."""
+    stalled_s: float = 150.0
+    """So long nothing may happen at any table before everybody gives up."""
     every_s: float = 0.0
     """Talks on at this rate instead of coming to an end, until `stop` is there: for measurements of load."""
     stop: str = ""
@@ -192,10 +195,13 @@ async def play_all(plan: Plan, seats: Sequence[Mapping[str, Any]], *, tell: Any)
         telling = asyncio.create_task(_tell(players, tell))
         until = _now() + plan.patience_s
         playing = asyncio.gather(*(player.play(until) for player in players))
-        if plan.stop:
-            while not playing.done() and not Path(plan.stop).exists():
-                await asyncio.sleep(TOLD_EVERY_S)
-            playing.cancel()
+        seen, since = _steps(players), _now()
+        while not playing.done():
+            await asyncio.sleep(TOLD_EVERY_S)
+            if (now := _steps(players)) != seen:
+                seen, since = now, _now()
+            if _now() - since > plan.stalled_s or (plan.stop and Path(plan.stop).exists()):
+                playing.cancel()
         with suppress(asyncio.CancelledError):
             await playing
         telling.cancel()
@@ -227,6 +233,11 @@ def figures(players: Sequence[Player]) -> dict[str, int]:
         "polls": sum(player.client.troubles.polls for player in players),
         "gaps": sum(player.client.troubles.gaps for player in players),
     }
+
+
+def _steps(players: Sequence[Player]) -> int:
+    """Grows with every move that is answered and every line that comes onto a page."""
+    return sum(player.client.shown.seq + sum(bool(move.answer) for move in player.client.moves) for player in players)
 
 
 def ledger(players: Sequence[Player]) -> list[dict[str, Any]]:
