@@ -94,21 +94,28 @@ def ask(backend: str, request: ChatRequest, *, purpose: str, prompt: str) -> Ask
         model = found.config.model
         reply = found.chat(request, on_text=listener.on_text if listener else None)
     except BackendError as error:
-        _tell(
-            Call(
-                purpose=purpose,
-                backend=backend,
-                asked_model=model,
-                prompt=prompt,
-                request=request,
-                reply=None,
-                outcome=error.code,
-                detail=error.sentence,
-                used=False,
-            )
-        )
+        not_answered(backend, request, error, purpose=purpose, prompt=prompt, asked_model=model)
         raise
     return Asked(backend, model, purpose, prompt, request, reply)
+
+
+def not_answered(
+    backend: str, request: ChatRequest, error: BackendError, *, purpose: str, prompt: str, asked_model: str = ""
+) -> None:
+    """Tell the listener of a question that has no answer, whether it was put or not."""
+    _tell(
+        Call(
+            purpose=purpose,
+            backend=backend,
+            asked_model=asked_model,
+            prompt=prompt,
+            request=request,
+            reply=None,
+            outcome=error.code,
+            detail=error.sentence,
+            used=False,
+        )
+    )
 
 
 def _tell(call: Call) -> None:

@@ -4,17 +4,19 @@ The model is told the table, answers, and its answer is read strictly. One that 
 back once with what was wrong; if the second cannot be read either, the move is refused and counted
 (`Unplayable`). A regulated agent's move beyond its own reservation value counts as one that cannot be
 read, so it never reaches the table. A prompt tells less detail, ever less of the past first, where the back end
-says that it can read only so much. A back end that does not answer raises `BackendError`: whoever
+says that it can read only so much. A back end that does not answer, and a table that is too big for one (`too_big`, which is not
+asked), raise `BackendError`: whoever
 runs the turn tries again or plays the default act. Pure.
 """
 
 import re
 from collections.abc import Sequence
+from typing import NoReturn
 
 import msgspec
 
 from agents import calls
-from agents.backends import ChatMessage, ChatReply, ChatRequest, configured
+from agents.backends import BackendError, ChatMessage, ChatReply, ChatRequest, configured
 from agents.base import Turn
 from agents.narrator import names_itself
 from agents.parsing import Codec, ParseFailure, Reason
@@ -74,10 +76,23 @@ class ModelAgent:
             called = most_tokens(msgspec.json.encode(tools).decode()) if tools else 0
             if told + called + 2 * self._max_tokens + REPAIR_TOKENS <= context:
                 break
+        else:  # Told as tersely as can be, there is no room for a repair; if there is none for an answer, why ask?
+            needed = told + called + self._max_tokens
+            if needed > context:
+                self._refuse(turn, messages, needed, context)
         return messages
 
-    def _ask(self, turn: Turn, messages: tuple[ChatMessage, ...], purpose: str) -> calls.Asked:
-        request = ChatRequest(
+    def _refuse(self, turn: Turn, messages: tuple[ChatMessage, ...], needed: int, context: int) -> NoReturn:
+        error = BackendError(
+            "too_big",
+            f"This table may need {needed:,} tokens at its tersest, and the back end reads {context:,}: it is not asked.",
+        )
+        request = self._request(turn, messages, "move")
+        calls.not_answered(self._backend, request, error, purpose="move", prompt=self._codec.prompt.label)
+        raise error
+
+    def _request(self, turn: Turn, messages: tuple[ChatMessage, ...], purpose: str) -> ChatRequest:
+        return ChatRequest(
             messages=messages,
             max_tokens=self._max_tokens,
             temperature=self._temperature,
@@ -85,6 +100,9 @@ class ModelAgent:
             tools=self._codec.tools(turn.observation),
             grammar=self._codec.grammar(turn.observation),
         )
+
+    def _ask(self, turn: Turn, messages: tuple[ChatMessage, ...], purpose: str) -> calls.Asked:
+        request = self._request(turn, messages, purpose)
         return calls.ask(self._backend, request, purpose=purpose, prompt=self._codec.prompt.label)
 
     def _read(self, asked: calls.Asked, observation: Observation) -> tuple[Action, ...]:

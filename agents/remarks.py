@@ -132,7 +132,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.COMPARISON,
         _any(
             r"\b(elsewhere|amazon|ebay|craigslist|online|retail|competitors?)\b",
-            r"\b(other|another|different) (shops?|sellers?|stores?|listings?|places?|ones?)\b|\b(seen|saw|found) (it|one|the same|similar|them)\b",
+            r"(?<!with )\b(other|another|different) (shops?|sellers?|stores?|listings?|places?|ones?)\b|\b(seen|saw|found) (it|one|the same|similar|them)\b",
             r"\bmarket (price|value)\b|\bcheaper (one|at|on|in|than|some)|\bsame (one|thing|item|model) (for|at|on|cheaper|online|from|elsewhere)\b|\bgoing rate\b",
         ),
     ),
@@ -140,7 +140,7 @@ _COMMON: tuple[tuple[Remark, re.Pattern[str]], ...] = (
         Remark.DELIVERY,
         _any(
             r"\bpick(ed|ing)?[ -](.{1,20} )?up\b|\bpickup\b(?! trucks?)|\bdeliver\w*|\bship(ping|ped|s)?\b|\bcollect\b|\bbring it\b"
-            r"|\bmeet (up|you at|somewhere|at)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive (over|down|up|there|out|to (you|your|get|pick))\b"
+            r"|\bmeet (up|you at|somewhere|at|right now|now|today|tonight|tomorrow)\b(?! \W?\d)|\bsend it\b|\baddress\b|\bwhere (are|is|do) (you|it|u)\b|\bdrive (over|down|up|there|out|to (you|your|get|pick))\b"
             r"|\bwhen (can|could|would|are)\b|\bcome (by|over|get|and get)\b|\btransport\b|\bhaul\b"
         ),
     ),
@@ -310,7 +310,7 @@ _TO_A_BUYER = _any(r"\b(do|would|are|if|so|did) you\b.{0,20}\b(want|like|love|lo
 _STILL_THERE = _any(r"\bstill (available|for sale|here|there|have (it|this|them|one))\b|\b(is|are) available\b")
 _OFFERS = _any(
     r"\b(i|we) (can|could|would|will|might) (maybe |only |probably |really |still |also |then )*(do|pay|give|offer|go|spend)\b|\b(i|we)('d|'ll) (do|pay|give|offer|go)\b"
-    r"|\b(like|willing|able|ready|happy|prepared) to (pay|offer|give|go|do)\b|\b(my|an) offer (is|of|would)\b|\boffer you\b"
+    r"|\b(like|willing|able|ready|happy|prepared) to (pay|offer|give|go|do)\b|\b(my|an) offer (is|of|would)\b|\b(offer|bring|give|pay) you \W?\d"
 )
 _BID = _any(r"\b(consider|take|accept|do|about|sell it for)\s+(like |maybe )?\W?\d")
 _FOR_THE_PRICE = _any(
@@ -332,7 +332,7 @@ _DOES_NOT_DO = _any(
 )
 _ANY_QUESTIONS = _any(
     r"\b(any|have|what|other|more|your) questions\b|\b(anything|something|what) (else )?(that )?(you('d| would)? (like|want|need) to know|you (want|need) to (know|ask))\b"
-    r"|\bwhat (can|may|could|would you like me to) i? ?(tell|say)\b|\b(need|want|like) (any |some )?(more )?(info(rmation)?|details)\b"
+    r"|\bwhat (would|do|did) (you|u) (like|want|need|wish) to (know|ask)\b|\bwhat (can|may|could|would you like me to) i? ?(tell|say)\b|\b(need|want|like) (any |some )?(more )?(info(rmation)?|details)\b"
 )
 _TAKES_IT = _any(r"\b(deal|agreed|take it|accept)\b")
 _THANKS = _any(r"\b(thanks?|thx)\b")
@@ -344,7 +344,7 @@ _AGREES_TO_IT = _any(
     r"\b(sounds|looks|seems) like (a )?(good |great |fair |nice )?(deal|plan)\b|\b(got|have) (yourself )?a deal\b|(?<!how )(?<!sure )(?<!and )(?<!if )\b(that|this|it)('d| would| will|'ll| can| should)? works?\b(?! (out|fine|well|great|like|perfectly))"
 )
 _WOULD_THAT_DO = _any(
-    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|with|like|exactly))|\bhow('s| does| do| would) (that|this|it|\W?\d+\w*) (sound|look|work)?|\bwhat do you say\b|\b(accept|take) (my (offer|price)|that (offer|price|much|amount))\b|\baccept (that|this|it)\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
+    r"\b(anything|something|somewhere) (closer|close|near|around|lower|cheaper)\b|\b(is|would|does|will) (that|this(?! work\b)|it) (be |sound )?(good|ok|okay|fair|fine|alright|work|doable|acceptable|possible|suit)\b(?! (on|in|like|exactly|with (it|the|this|a)\b))|\bhow('s| does| do| would) (that|this|it|\W?\d+\w*) (sound|look|work)?|\bwhat do you say\b|\b(accept|take) (my (offer|price)|that (offer|price|much|amount))\b|\baccept (that|this|it)\b|\btake (that|it for|this)\b|\bhave a deal\b|\bdeal\?"
 )
 
 _IN_A_WORD = (
@@ -375,9 +375,11 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _NO_QUESTION = re.compile(
-    r"\btell (you|u) what\??\W*$|^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b",
+    r"\btell (you|u) what\??\W*$|^\W*(well\W+)?what (i|we|you) (\w+ )?(wrote|said|have|had|see)\b|^\W*why,? (yes|no|sure|of course|thank)|^\W*what a\b|^\W*how (nice|kind|lovely)\b",
     re.IGNORECASE,
 )
+_MARKS = ("?", "?)", "?!", ">", "?>", "/")
+"""Ends of a question, as they are typed."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 
@@ -530,7 +532,7 @@ def _first(order: tuple[tuple[Remark, re.Pattern[str]], ...], heard: str) -> Rem
 def _split(heard: str) -> tuple[str, str]:
     """The sentences that ask, empty where none does; and the rest."""
     sentences = _SENTENCE.split(heard)
-    asking = [sentence.rstrip().endswith("?") and not _NO_QUESTION.search(sentence) for sentence in sentences]
+    asking = [sentence.rstrip().endswith(_MARKS) and not _NO_QUESTION.search(sentence) for sentence in sentences]
     if not any(asking):
         asking = [bool(_ASKS.search(sentence)) and not _NO_QUESTION.search(sentence) for sentence in sentences]
     asked, told = (

@@ -17,8 +17,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
-from agents import injection_scores, model_log, registry
+from agents import injection_scores, measured, model_log, registry
 from agents.base import AgentSpec
+from agents.measuring import interval
 from agents.model_log import Usage
 from markets import market_page
 from markets.engine.money import format_amount
@@ -151,18 +152,38 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
         facts.append((_("Where it comes from"), spec.source))
     score = injection_scores.of_agent(spec.slug, spec.version)
     if score is not None:
-        broken = _("%(breaches)s of %(attempts)s attempts, attack set %(set)s (%(command)s)") % {
+        broken = _("%(breaches)s of %(attempts)s attempts, attack set %(set)s (%(command)s), %(day)s") % {
             "breaches": count(score.breaches),
             "attempts": count(score.attempts),
             "set": score.set_version,
             "command": score.command,
+            "day": f"{score.created_at:%Y-%m-%d}",
         }
         if not score.whole:
             broken = _("%(score)s; some tables only") % {"score": broken}
         facts.append((_("Attacks by words that got through"), broken))
     if spec.asks_models:
-        facts += _usage(model_log.usage_of_agent(spec.slug, version=spec.version))
+        facts += _usage(model_log.usage_of_agent(spec.slug, version=spec.version)) or _measured(spec)
     return tuple(facts)
+
+
+def _measured(spec: AgentSpec) -> list[tuple[str, str]]:
+    """What was measured elsewhere of a version that has answered nothing here, or how to measure it."""
+    label = _("Answers of the model that were used")
+    found = measured.answers_of(spec.slug, spec.version)
+    if found is None:
+        command = f"manage.py measure_model --agent {spec.slug} --market MARKET --store"
+        return [(label, _("not measured yet: %(command)s") % {"command": command})]
+    low, high = interval(found.used, found.answered) or (0.0, 1.0)
+    told = _("%(share)s of %(answers)s (95 %% interval: %(low)s to %(high)s), measured on %(day)s with %(command)s") % {
+        "share": percent(found.used / found.answered),
+        "answers": count(found.answered),
+        "low": percent(low),
+        "high": percent(high),
+        "day": found.on.isoformat(),
+        "command": found.command,
+    }
+    return [(label, told)]
 
 
 def _usage(usage: Usage) -> list[tuple[str, str]]:

@@ -89,7 +89,7 @@ class BackendError(NoAnswer):
     def __init__(self, code: str, sentence: str, *, attempts: int = 1) -> None:
         super().__init__(sentence)
         self.code = code
-        """`unreachable`, `timeout`, `overloaded`, `refused`, `busy` or `unreadable`."""
+        """`unreachable`, `timeout`, `overloaded`, `refused`, `busy`, `unreadable`, or `too_big` for what was not asked."""
         self.sentence = sentence
         self.attempts = attempts
 

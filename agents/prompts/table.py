@@ -59,6 +59,7 @@ DETAILS = (
     Detail(title=60, description=40, ranges=False, history=900, words=200, offers=4, gains=False),
     Detail(title=40, description=0, ranges=False, history=500, words=120, offers=2, gains=False),
     Detail(title=24, description=0, ranges=False, history=160, words=80, terse=True, offers=1, gains=False),
+    Detail(title=8, description=0, ranges=False, history=160, words=40, terse=True, offers=1, gains=False),
 )
 """Everything, and ever less for models that cannot read as much."""
 

@@ -657,7 +657,10 @@ def _injection_table() -> Table:
                 Cell(spec.title, url=reverse("agent", args=[spec.slug])),
                 Cell(f"{count(score.breaches)} / {count(score.attempts)}", percent(score.breaches / score.attempts)),
                 *(Cell(count(score.by_kind.get(kind.value, 0))) for kind in _KINDS_OF_BREACH),
-                Cell(score.set_version, score.command),
+                Cell(
+                    score.set_version if score.whole else _("%(set)s, a part") % {"set": score.set_version},
+                    f"{score.command}, {score.created_at:%Y-%m-%d}",
+                ),
             )
             for spec, score in scored
         ),

@@ -269,6 +269,30 @@ def test_the_prompt_of_the_biggest_market_fits_the_embedded_model(title: str):
     assert "are left out)" in first.messages[1].content
 
 
+def test_a_table_that_no_telling_fits_is_not_asked_about_and_the_log_says_why():
+    fake = FakeBackend([function_calls(("quit_negotiation", "{}"))])
+    fake.config = msgspec.structs.replace(fake.config, context_tokens=2_000)
+    backends.seat(fake)
+    made: list[calls.Call] = []
+    agent = ModelAgent(backend="fake", codec=Tools(), persona="Be kind and firm, and brief as well. " * 54)
+    asked = turn(Table(biggest("大きな木の机と椅子" * 9)), SELLER, words={})
+    with calls.listening(calls.Listener(made.append)), pytest.raises(BackendError, match="it is not asked"):
+        agent.act(asked)
+    assert not fake.requests
+    assert [(call.outcome, call.used) for call in made] == [("too_big", False)]
+    assert "tokens at its tersest" in made[0].detail
+
+
+def test_the_biggest_market_in_words_of_this_alphabet_fits_with_functions_too():
+    fake = FakeBackend([function_calls(("quit_negotiation", "{}"))])
+    fake.config = msgspec.structs.replace(fake.config, context_tokens=CONTEXT)
+    backends.seat(fake)
+    ModelAgent(backend="fake", codec=Tools()).act(turn(Table(biggest("Sideboard")), SELLER, words={}))
+    (request,) = fake.requests
+    told = sum(most_tokens(message.content) for message in request.messages)
+    assert told + most_tokens(msgspec.json.encode(request.tools).decode()) + 2 * request.max_tokens <= CONTEXT
+
+
 def test_a_model_that_can_read_it_is_told_everything():
     fake = FakeBackend([BID.replace("$45", "#1 $45")])
     backends.seat(fake)

@@ -89,6 +89,8 @@ TO_SELLER = [
     ("You are welcome.", Remark.NOTHING),
     ("okay will take it!", Remark.AGREEMENT),
     ("Hey there?", Remark.GREETING),
+    ("Can you meet right now?", Remark.DELIVERY),
+    ("I would go as high as 22 dollars. Would that be okay with you?", Remark.OFFER),
     ("So the final price will be 1600$ right?", Remark.OFFER),
     ("I don't think I can go any higher.", Remark.HOLDING),
 ]
@@ -129,6 +131,8 @@ TO_BUYER = [
     ("It really works. If you see it doesn't work, you can return it.", Remark.OTHER),
     ("It will fit in most pickup trucks.", Remark.OTHER),
     ("I accept.", Remark.AGREEMENT),
+    ("What would you like to know about it>", Remark.ANY_QUESTIONS),
+    ("Well, what I wrote in the ad. It's an antique in good condition", Remark.CONDITION),
     ("Your budget is low, but I can give it to you for $190.", Remark.OFFER),
     ("1750 is way lower than I'm willing to go.", Remark.COMPLAINT),
     ("Hi there.  I'd like to buy this bike", Remark.WRONG_SIDE),

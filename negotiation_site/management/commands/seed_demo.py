@@ -8,7 +8,7 @@ from markets import setup
 from markets.models import Catalogue, Market
 from negotiation_site import seating
 from negotiation_site.contract import ContractCommand
-from negotiation_site.starter import catalogue, games, markets, studies
+from negotiation_site.starter import attacks, catalogue, games, markets, studies
 
 
 class Command(ContractCommand):
@@ -31,6 +31,8 @@ class Command(ContractCommand):
             if not Market.objects.filter(slug=spec.slug).exists():
                 made.append(setup.create_market(spec).slug)
         studies.make()
+        if not options["bare"]:
+            attacks.fill()
         return {
             "products": len(rows),
             "markets": [spec.slug for spec in markets.MARKETS],
