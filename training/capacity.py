@@ -87,6 +87,10 @@ def learned_weights(config: LanguageRun, model: Shape) -> int:
     return rank * a_layer * max(0, model.layers - config.adapter.first_layer)
 
 
+ROWS_OF_A_GAME = 4.5
+"""Own moves of a game, as scripted games of up to eight messages have them."""
+PACKED = 0.42
+"""Part of the tokens of a game's rows that is left once what they have in common is read once (docs/training.md)."""
 ROW_TOKENS, ANSWER_TOKENS = 700, 60
 """A question of four parts with its answer, and the answer, where nothing was counted."""
 
@@ -100,16 +104,19 @@ def needed_bytes(
     held = model.parameters * a_weight
     # An adapter is kept in single precision; a model that learns as a whole, in its own.
     held += learned * ((a_weight * 3) if not config.adapter.rank else 4 * 4)
-    rows = config.sft.batch
-    answers = rows * 4  # A game has some four answers, which are scored against the whole vocabulary.
+    tokens = config.sft.batch * ROWS_OF_A_GAME * PACKED * row_tokens
+    wide = tokens**2  # Places of a packed sequence that look at one another.
+    answers = config.sft.batch * ROWS_OF_A_GAME
     if config.grpo.rollouts:
-        rows = max(rows, config.grpo.games * config.grpo.group * config.grpo.turns // config.grpo.accumulate)
+        rows = config.grpo.games * config.grpo.group * config.grpo.turns / config.grpo.accumulate
+        tokens, wide = max(tokens, rows * row_tokens), max(wide, rows * row_tokens**2)
         answers = max(answers, rows)
-    tokens = rows * row_tokens
     a_token = 2 * (10 * model.hidden + 3 * model.feed_forward)
     deep = 1 if config.adapter.rank == 0 else max(1, model.layers - config.adapter.first_layer)
     kept = tokens * model.layers * model.hidden * 2 if config.adapter.rank == 0 else 0  # Checkpoints between layers.
-    return LIBRARIES_BYTES + held + tokens * a_token * deep + kept + answers * answer_tokens * model.words * 8
+    seen = wide * (model.hidden / 64) * 4 * deep
+    scored = answers * answer_tokens * model.words * 8
+    return round(LIBRARIES_BYTES + held + tokens * a_token * deep + kept + seen + scored)
 
 
 def disk_bytes(config: LanguageRun, model: Shape) -> int:

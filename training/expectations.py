@@ -171,8 +171,6 @@ COUNTED = 200
 """Conversations of a source whose moves are all made before a launch; of a larger one the rest is scaled."""
 PROBED_LESSONS = 12
 """Games of the teachers that are played to estimate how long a lesson is."""
-PACKED = 0.42
-"""Part of the tokens of a game's rows that is left once what they have in common is read once (docs/training.md)."""
 CARD_FLOPS = 1.5e14
 """Operations a second that a graphics processor is taken to do where none was measured: some 40 % of what one of the year
 2023 is sold for. An assumption."""
@@ -315,11 +313,20 @@ def _seconds(
     write = model.parameters / pace.words  # Seconds for a token, many games together.
     passes = config.sft.passes
     if config.sft.steps:
-        passes = config.sft.steps * config.sft.batch * config.sft.accumulate * 4.5 * row / max(1.0, tokens)
+        passes = (
+            config.sft.steps
+            * config.sft.batch
+            * config.sft.accumulate
+            * capacity.ROWS_OF_A_GAME
+            * row
+            / max(1.0, tokens)
+        )
     a_turn = reading * row / pace.flops + answer * write
-    found = {"sft": passes * tokens * PACKED * learning / pace.flops}
+    found = {"sft": passes * tokens * capacity.PACKED * learning / pace.flops}
     if every := config.judging.watch_every:
-        updates = config.sft.steps or passes * tokens / max(1.0, row * 4.5) / (config.sft.batch * config.sft.accumulate)
+        updates = config.sft.steps or passes * tokens / max(1.0, row * capacity.ROWS_OF_A_GAME) / (
+            config.sft.batch * config.sft.accumulate
+        )
         found["sft"] += updates // every * config.judging.watch_games * config.judging.rounds * a_turn
     if config.grpo.rollouts:
         turns = config.grpo.rollouts * config.grpo.games * config.grpo.group * config.grpo.turns
@@ -342,7 +349,7 @@ def pace_before(device: str) -> Pace:
         if model is None or not figures.get("seconds") or "tokens" not in figures:
             continue
         seen = figures["tokens"] * figures.get("rows_seen", figures["rows"]) / max(1, figures["rows"])
-        flops = seen * PACKED * capacity.flops_a_token(config, model) / figures["seconds"]
+        flops = seen * capacity.PACKED * capacity.flops_a_token(config, model) / figures["seconds"]
         start = CARD if kind == "cuda" else PROCESSOR
         return Pace(run.name, False, flops, start.words)
     return CARD if kind == "cuda" else PROCESSOR
