@@ -21,7 +21,7 @@ import msgspec
 from agents import adapters, backends, registry
 from agents.backends.config import BackendConfigError
 from agents.backends.config import read as read_backends
-from training import runs
+from training import guards, runs
 from training.config import ConfigError
 from training.language import base, imitation, judging, reinforcement
 from training.language.config import LanguageRun, load
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = what(asked, config, file, asked.out or runs.folder(config.name))
             if _first():
                 sys.stdout.write(json.dumps(found) + "\n")
-    except (ConfigError, SetupError, BackendConfigError, registry.UnknownAgent, imitation.LossError) as error:
+    except (ConfigError, SetupError, BackendConfigError, registry.UnknownAgent, guards.Stopped) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return 0
@@ -70,6 +70,7 @@ def _first() -> bool:
 
 
 def _train(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: Path) -> dict[str, Any]:
+    guards.choose_device(config.device)
     stages = {"sft": imitation.train} | ({"grpo": reinforcement.train} if config.grpo.rollouts else {})
     if _first():
         runs.begin(folder, config)

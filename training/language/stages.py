@@ -102,7 +102,7 @@ def _judged(config: LanguageRun, folder: Path, name: str) -> dict[str, Any]:
     ready = base.load(config) if name == "base" else base.merged(base.learned(config, folder / name, trainable=False))
     if torch.cuda.is_available():
         ready.model.to("cuda")
-    writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together)
+    writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
     file = folder / f"judge-{name}.jsonl"
     file.unlink(missing_ok=True)
 
