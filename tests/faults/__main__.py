@@ -6,6 +6,7 @@ With `--json` standard output holds the rows as JSON and nothing else.
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -163,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.rooms < 1:
         parser.error("--rooms must be at least 1")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # So that what was started is ended.
     mounts = own_mounts()
     rows: list[Row] = []
     for topology in TOPOLOGIES if options.topology is None else (options.topology,):
