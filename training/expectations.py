@@ -232,8 +232,8 @@ def expect_language(config: LanguageRun, source: Chosen | None) -> LanguageExpec
     else:
         taught = imitation.lessons(msgspec.structs.replace(source, most=min(source.most, COUNTED)), config)
         times = max(1.0, conversations(source) / COUNTED)
-        games, rows, looked_at = [list(game) for game in taught.games], taught.rows * times, taught.moves * times
-        rows, looked_at = round(rows), round(looked_at)
+        games = [list(game) for game in taught.games]
+        rows, looked_at = round(taught.rows * times), round(taught.moves * times)
         tokens = round(sum(map(_tokens, _flat(games))) * times)
     shown = list(_flat(games))
     answers = sum(_characters(row.answer) for row in shown) / CHARACTERS_A_TOKEN / max(1, len(shown))
