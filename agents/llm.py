@@ -78,7 +78,7 @@ class ModelAgent:
                 break
         else:  # Told as tersely as can be, there is no room for a repair; if there is none for an answer, why ask?
             needed = told + called + self._max_tokens
-            if needed > context:
+            if context is not None and needed > context:
                 self._refuse(turn, messages, needed, context)
         return messages
 
