@@ -3,9 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from markets import corpora, episodes
+from markets.engine.protocol import EndReason
+from markets.engine.scenarios import Family
 from markets.models import (
     AgentTurn,
     Catalogue,
@@ -39,6 +42,32 @@ class ReadOnly(admin.ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+class HowItEnded(admin.SimpleListFilter):
+    """By the reasons that there are, instead of looking through every record for those that occur."""
+
+    title = "how it ended"
+    parameter_name = "end_reason"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(reason.value, reason.value.replace("_", " ")) for reason in EndReason]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(end_reason=self.value()) if self.value() else queryset
+
+
+class FamilyOfMarket(admin.SimpleListFilter):
+    """By the families that there are, for the same reason."""
+
+    title = "family"
+    parameter_name = "family"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(family.value, family.value.replace("_", " ")) for family in Family]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(family=self.value()) if self.value() else queryset
 
 
 class ReadOnlyInline(admin.TabularInline):
@@ -107,9 +136,8 @@ class RoomAdmin(ReadOnly):
     """What a room was dealt is private to its seats until the end: whoever looks here may be sitting there."""
 
     list_display = ["public_id", "market", "status", "version", "created_at", "ended_at"]
-    list_filter = ["status", "market"]
+    list_filter = ["status", "market", "created_at"]
     search_fields = ["public_id", "seats__participant__pseudonym"]
-    date_hierarchy = "created_at"
     inlines = [SeatInline, RoomEventInline]
 
     def get_exclude(self, request: HttpRequest, obj: Room | None = None) -> list[str]:
@@ -171,9 +199,8 @@ class EpisodeTextInline(ReadOnlyInline):
 @admin.register(Episode)
 class EpisodeAdmin(ReadOnly):
     list_display = ["public_id", "market", "source", "end_reason", "deals", "seller_share", "consent_scope"]
-    list_filter = ["source", "family", "market", "end_reason", "consent_scope"]
+    list_filter = ["source", FamilyOfMarket, "market", HowItEnded, "consent_scope", "created_at"]
     search_fields = ["public_id", "seats__agent_slug", "seats__participant__pseudonym"]
-    date_hierarchy = "created_at"
     inlines = [EpisodeSeatInline, EpisodeTextInline]
     readonly_fields = ["record_is_valid"]
 
