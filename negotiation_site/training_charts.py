@@ -451,15 +451,20 @@ def side_by_side(runs: Sequence[tuple[str, Lines]]) -> tuple[Chart, ...]:
         ("compare-entropy", _("Who is more undecided?"), _("nats a token"), "train", "entropy", "number"),
     ]
     for element, title, axis, kind, key, shown_as in kept:
+        by = "step" if kind in ("imitate", "look") else "rollout"
         curves = [
-            (name, _series([line for line in lines if line["kind"] == kind], key), shown_as) for name, lines in runs
+            (name, _series([line for line in lines if line["kind"] == kind], key, by=by), shown_as)
+            for name, lines in runs
         ]
         without = [name for name, points, _kind in curves if not points]
         note = _("A point is one rollout's games, or tokens; the same question of each run.")
+        if by == "step":
+            note = _("A point is one step of imitation, or a look at games after one; the same question of each run.")
         if without:
             note += " " + _("Not logged by %(names)s.") % {"names": ", ".join(without)}
         plot = Plot(element, title, axis, (Curve(key, "", shown_as),), note)
-        if chart := _drawn(plot, curves, ()):
+        steps = {"axis": _("steps of imitation"), "column": _("step")} if by == "step" else {}
+        if chart := _drawn(plot, curves, (), **steps):
             chart.figure["layout"]["showlegend"] = True  # One run alone is named, too.
             charts.append(chart)
     return tuple(charts)
