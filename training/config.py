@@ -156,7 +156,7 @@ class Verify(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     of_linear: float = 1.0
     """Least part of the linear ladder's share, where the exact ladders are known."""
     sizes: tuple[tuple[int, int], ...] = ()
-    """Pairs of (buyers, turns) to be judged on; those of the game when empty."""
+    """Pairs of (buyers, turns) to be judged on, drawn with equal chance over a catalogue; those of the game when empty."""
     costs: tuple[float, ...] = ()
     """Costs to be judged on; those of the game when empty."""
     episodes: int = 20_000

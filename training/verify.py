@@ -127,7 +127,8 @@ def row(judged: Judged) -> dict[str, Any]:
 def beside_rules(judged: Judged) -> dict[str, Any]:
     """The same over a catalogue, where no optimum is known: beside agents on the same games."""
     config, axis = judged.config, judged.axis
-    game = held_out.axes(config.game)[axis] if axis else config.game
+    trained = msgspec.structs.replace(config.game, sizes=config.verify.sizes or config.game.sizes)
+    game = held_out.axes(trained)[axis] if axis else trained
     ways: dict[str, Any] = {"split": "final", "count": judged.episodes}
 
     def learner(played: Game) -> comparison.Row:
@@ -137,7 +138,7 @@ def beside_rules(judged: Judged) -> dict[str, Any]:
 
     own = learner(game)
     rules = [comparison.by_agent(game, slug, **ways) for slug in config.verify.above]
-    least = config.verify.kept * learner(config.game).share if axis else judged.least
+    least = config.verify.kept * learner(trained).share if axis else judged.least
     bar = max([rule.share if axis else rule.high for rule in rules], default=least)
     return {
         "name": judged.name,
