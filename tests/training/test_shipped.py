@@ -74,7 +74,7 @@ def test_a_shipped_policy_earns_about_what_its_card_says_and_answers_in_words_th
         config.game.family.value,
     )
     model, tokenizer = models.load(path)
-    result = evaluation.evaluate(model, Codec(tokenizer), config.game, split="choose", episodes=150, greedy=True)
+    result = evaluation.evaluate(model, Codec(tokenizer), config.game, split="choose", episodes=80, greedy=True)
     found, told = evaluation.figures(result), card["measured"]["greedy"]
     assert found["share_low"] < told["share_high"]
     assert told["share_low"] < found["share_high"]
