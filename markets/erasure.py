@@ -15,8 +15,9 @@ before (downloads, folders that a command wrote, backups, models trained on open
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.admin.models import LogEntry
@@ -24,6 +25,7 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import QuerySet
 
 from markets import services
 from markets.engine.protocol import IllegalAction, Leave
@@ -43,6 +45,8 @@ from markets.models import (
 )
 from markets.signals import party_erased, person_erased, words_erased
 
+AT_A_TIME = 500
+"""Rooms, episodes and rows of one statement."""
 QUOTE_WORDS = 4
 """Words of a person in a row that make a quotation."""
 _WORD = re.compile(r"[\w']+")
@@ -171,27 +175,35 @@ def _places(participant: Participant) -> tuple[dict[int, str], dict[int, str]]:
 def _own_words(participant: Participant) -> tuple[int, int]:
     rooms, episodes = _places(participant)
     return (
-        sum(Utterance.objects.filter(room=room, party=party).count() for room, party in rooms.items()),
-        sum(EpisodeText.objects.filter(episode=episode, party=party).count() for episode, party in episodes.items()),
+        sum(rows.count() for rows in _own(Utterance, "room", rooms)),
+        sum(rows.count() for rows in _own(EpisodeText, "episode", episodes)),
     )
+
+
+def _own(table: Any, place: str, places: Mapping[int, str]) -> Iterator[QuerySet[Any]]:
+    """What somebody said, many places at a time: somebody may have played thousands of games."""
+    by_party: dict[str, list[int]] = {}
+    for number, party in places.items():
+        by_party.setdefault(party, []).append(number)
+    for party, numbers in sorted(by_party.items()):
+        for some in _some(numbers):
+            yield table.objects.filter(**{f"{place}__in": some}, party=party)
+
+
+def _some(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(numbers), AT_A_TIME):
+        yield numbers[start : start + AT_A_TIME]
 
 
 def _erase_from_tables(participant: Participant, account: User | None) -> Erased:
     rooms, episodes = _places(participant)
     erased = Erased(rooms=len(rooms), episodes=len(episodes))
     traces = Traces(names=_names(participant, account))
-    for room, party in rooms.items():
-        own = Utterance.objects.filter(room=room, party=party)
+    for own in (*_own(Utterance, "room", rooms), *_own(EpisodeText, "episode", episodes)):
         traces.of(own.values_list("talk", flat=True))
         erased.texts += own.delete()[0]
-    for episode, party in episodes.items():
-        texts = EpisodeText.objects.filter(episode=episode, party=party)
-        traces.of(texts.values_list("talk", flat=True))
-        erased.texts += texts.delete()[0]
-    for row in Utterance.objects.filter(room__in=rooms):
-        erased.others_texts += _cleared(row, traces)
-    for text in EpisodeText.objects.filter(episode__in=episodes):
-        erased.others_texts += _cleared(text, traces)
+    erased.others_texts += _cleared(Utterance, "room", list(rooms), traces)
+    erased.others_texts += _cleared(EpisodeText, "episode", list(episodes), traces)
     AgentTurn.objects.filter(room__in=rooms).exclude(error="").update(error="")
     answers = words_erased.send(sender=Room, room_ids=tuple(rooms))
     erased.model_calls = sum(int(emptied or 0) for _receiver, emptied in answers)
@@ -210,17 +222,24 @@ def _names(participant: Participant, account: User | None) -> tuple[str, ...]:
     return tuple({name.strip().casefold() for name in names if len(name.strip()) > 2})
 
 
-def _cleared(row: Utterance | EpisodeText, traces: Traces) -> bool:
-    """Empty what somebody else thought about the person, or said with their words; whether there was any."""
-    named = bool(row.talk) and traces.in_text(row.talk)
-    if not named and not row.thought:
-        return False
-    if row.talk and not named:
-        row.thought = ""
-        row.save(update_fields=["thought"])
-    else:
-        row.delete()
-    return True
+def _cleared(table: Any, place: str, numbers: Sequence[int], traces: Traces) -> int:
+    """Empty what others at these places thought, and what they said with the person's words; how many rows it was."""
+    cleared = 0
+    for some in _some(numbers):
+        gone, thought = [], []
+        for row in table.objects.filter(**{f"{place}__in": some}):
+            named = bool(row.talk) and traces.in_text(row.talk)
+            if row.talk and not named:
+                if row.thought:
+                    thought.append(row.pk)
+            elif named or row.thought:
+                gone.append(row.pk)
+        for those in _some(thought):
+            table.objects.filter(pk__in=those).update(thought="")
+        for those in _some(gone):
+            table.objects.filter(pk__in=those).delete()
+        cleared += len(gone) + len(thought)
+    return cleared
 
 
 # --- Who it was -----------------------------------------------------------------------------------------
