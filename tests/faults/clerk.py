@@ -212,6 +212,39 @@ def open_turns(*, rooms: list[str]) -> int:
     ).count()
 
 
+def move_cpu(*, moves: int, seed: int) -> dict[str, float]:
+    """CPU in milliseconds of what a web process does for one move, without the socket: the answer, and one view drawn.
+
+    The median of so many moves of two people who talk in turn.
+    """
+    import statistics
+
+    from django.utils import timezone
+
+    from markets import room_frames, selectors, wire
+    from markets.models import Seat
+
+    seats = _open(Table(LONG, ("buyer-1", "seller"), 1), seed=seed, hanging=False)
+    answers, views = [], []
+    for number in range(moves):
+        chair = Seat.objects.get(room__public_id=seats[0]["room"], party=("seller", "buyer-1")[number % 2])
+        before = time.process_time()
+        seat = Seat.objects.select_related("room__market").get(pk=chair.pk)
+        action = wire.SayWire(buyer=1, talk="Let me think about it.")
+        frame = wire.Act(client_move_id=f"m{number}", seen=None, action=action)
+        reply = room_frames.answer(seat, frame, origin=ORIGIN, now=timezone.now())
+        between = time.process_time()
+        current = selectors.fresh_seat(chair)
+        assert current is not None
+        json.dumps(wire.view_frame(selectors.seat_view(current), after=number, origin=ORIGIN, now=timezone.now()))
+        after = time.process_time()
+        if reply is None or reply["type"] != "ack":
+            raise RuntimeError(f"move {number} was answered {reply}")
+        answers.append(between - before)
+        views.append(after - between)
+    return {"answer": statistics.median(answers) * 1e3, "view": statistics.median(views) * 1e3}
+
+
 def judge(*, ledger: str) -> dict[str, Any]:
     """Hold a ledger against the database."""
     from tests.faults import audit
@@ -271,6 +304,7 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "open": open_rooms,
     "running": running_turns,
     "open_turns": open_turns,
+    "move_cpu": move_cpu,
     "judge": judge,
 }
 
