@@ -5,6 +5,7 @@ worth. Not listed, so that the market list stays what a visitor of the starter w
 """
 
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
 
 from markets.apps import RESEARCHERS
 from markets.models import Market
@@ -51,11 +52,30 @@ WAITS_S = {"hasty": 4}
 
 RESEARCHER = "researcher"
 """User name of somebody who may build markets."""
+STAFF = "staff"
+"""User name of somebody who may do everything."""
+
+MEETINGS = (
+    ("demo-bilateral", ("linear", "conceder"), ("linear", "boulware")),
+    ("demo-multi-buyer", ("falling-ladder", "chase-highest-bid"), ("linear",)),
+)
+"""Market, and the agents that meet in `play`, as sellers and as buyers."""
 
 
 def make() -> None:
     """Define the markets and who builds them. Run in the lab's environment: `manage.py shell -c`."""
+    User.objects.create_superuser(STAFF, password=PASSWORD)
     User.objects.create_user(RESEARCHER, password=PASSWORD).groups.add(Group.objects.get(name=RESEARCHERS))
     for spec in MARKETS:
         market = create_market(MarketSpec(**(vars(spec) | {"unit": "money", "listed": False})))
         Market.objects.filter(pk=market.pk).update(fill_wait_s=WAITS_S.get(spec.slug, 120))
+
+
+def play(episodes: int = 30) -> None:
+    """Have agents meet and keep the games. Run as `make` is."""
+    for market, sellers, buyers in MEETINGS:
+        for seller in sellers:
+            for buyer in buyers:
+                call_command(
+                    "simulate", market=market, seller=seller, buyers=buyer, episodes=episodes, seed=1, store=True
+                )
