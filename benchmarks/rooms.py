@@ -124,7 +124,7 @@ def step(site: World, clerk: Clerk, *, rooms: int, seconds: float, seed: int) ->
         for name in ("own", "agent", "other")
     }
     moves = len(taken["own"])
-    errors = Counter()
+    errors: Counter[str] = Counter()
     for seat in ledger["seats"]:
         errors.update(seat["troubles"]["errors"])
         errors["refused"] += sum(move["answer"] == "refused" for move in seat["moves"])
