@@ -28,8 +28,6 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     machine: str
     answered: int
     used: int
-    input_tokens: int
-    output_tokens: int
 
 
 class Attacked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

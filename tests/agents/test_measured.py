@@ -32,8 +32,6 @@ def ship(monkeypatch: pytest.MonkeyPatch, *, version: str) -> None:
         machine="two cores",
         answered=200,
         used=150,
-        input_tokens=1,
-        output_tokens=1,
     )
     attacked = Attacked(
         agent="embedded-model",
