@@ -25,7 +25,8 @@ from training.config import ConfigError
 from training.language.config import EMBEDDED, LanguageRun
 
 MAX_BYTES = 5_000_000
-RUN_FILE = "run.toml"
+RUN_FILE = "run"
+"""Stem of the run file that is kept beside the weights, TOML or JSON as it was."""
 REPORT_FILES = ("sft.json", "grpo.json", "judge.json", "metrics.jsonl")
 """What the stages found, as far as they ran."""
 
@@ -70,7 +71,7 @@ def publish(
     for name in REPORT_FILES:
         if (run / name).exists():
             shutil.copyfile(run / name, fresh / name)
-    shutil.copyfile(file, fresh / RUN_FILE)
+    shutil.copyfile(file, (fresh / RUN_FILE).with_suffix(file.suffix))
     (fresh / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
     if target.exists():
         shutil.rmtree(target)
