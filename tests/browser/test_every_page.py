@@ -45,7 +45,7 @@ def violations(page: Page) -> list[str]:
 
 def faults(page: Page, looks: tuple[tuple[str, str], ...] = LOOKS) -> list[str]:
     """What is wrong with the page as it stands, in words; it is wide and light afterwards."""
-    found = []
+    found: list[str] = []
     for width, scheme in looks:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": WIDTHS[width], "height": 900})
@@ -72,7 +72,8 @@ ELSEWHERE = {"leaderboard", "leaderboard-people", "leaderboard-corpora", "tourna
 def test_every_address_is_fit_for_everybody(player: Player) -> None:
     """All that name nothing, to the staff, who sees more on them than anybody else."""
     player.sign_in(world.STAFF)
-    looked_at, found = 0, {}
+    looked_at = 0
+    found: dict[str, list[str]] = {}
     for address in addresses():
         if address.parameters or address.name in ELSEWHERE:
             continue
