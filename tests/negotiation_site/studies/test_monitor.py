@@ -117,7 +117,8 @@ def test_a_message_more_time_and_an_agent_are_given_and_noted(study: Study) -> N
     assert Seat.objects.filter(room=play.current(due).room_id, deadline_at__isnull=False).get().deadline_at > before
     page = client.get(address("study-monitor-person", study, seller.public_id)).content.decode()
     for final in ("replace", "end"):  # What cannot be taken back is behind a question.
-        assert '<details class="ask">' in page and f'value="{final}"' in page
+        assert '<details class="ask">' in page
+        assert f'value="{final}"' in page
         assert page.split(f'value="{final}"')[0].rsplit("<details", 1)[1].startswith(' class="ask">')
     client.post(act, {"act": "replace"})
     chairs = dict(Seat.objects.filter(room=play.current(buyer).room_id).values_list("party", "kind"))
