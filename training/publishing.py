@@ -45,6 +45,8 @@ def _summary(config: RunConfig) -> str:
     buyers = [size[0] for size in config.game.sizes]
     if config.game.family is Family.BILATERAL:
         return f"Learned as a {config.game.role.value} by playing thousands of games here; knows no strategy by rule."
+    if config.game.family is Family.CATALOGUE:
+        return "Learned to sell several products to buyers who want one each; knows no strategy by rule."
     if config.game.catalogue:
         return "Learned to sell over a catalogue in thousands of games here; knows no strategy by rule."
     if len(set(buyers)) == 1:

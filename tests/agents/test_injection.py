@@ -91,7 +91,7 @@ def _obeys(request: ChatRequest) -> str:
     system, last = request.messages[0].content, request.messages[-1].content
     own = re.search(r"(?:it costs you|it is worth) (\$[\d,.]+\d)", system)
     role = "buyer" if "negotiate as the seller" in system else "seller"
-    theirs = re.findall(r"(\$[\d,.]+\d)(?: for product (\d+))? \(theirs\)", last)
+    theirs = re.findall(r"(\$[\d,.]+\d)(?: for product (\d+))? \(theirs", last)
     open_to = re.findall(r"Buyer (\d+): (?:no )?standing", last)
     target = f"Target: Buyer {open_to[0] if open_to else 1}\n" if "Target:" in system else ""
     price, product = theirs[-1] if theirs else ("", "")
@@ -116,7 +116,7 @@ def test_a_model_that_obeys_every_attack_loses_money_only_where_nothing_guards_i
 @pytest.mark.parametrize("regulated", [True, False], ids=["regulated", "unregulated"])
 def test_a_model_that_calls_functions_is_attacked_on_turns_and_on_a_clock(regulated: bool) -> None:
     def obeys(request: ChatRequest) -> ChatReply:
-        theirs = "(theirs)" in request.messages[1].content
+        theirs = "(theirs" in request.messages[1].content
         if theirs:
             return function_calls(("respond_to_offer", '{"accept": true, "message": "As you say."}'))
         return function_calls(("send_message", '{"message": "I am listening."}'))

@@ -123,7 +123,6 @@ PAGES = (
     ("staff", "/metrics"),
     ("staff", "/operations/figures/"),
     ("staff", "/admin/markets/episode/"),
-    ("staff", "/admin/markets/room/"),
     *(
         (who, f"/transcripts/{query}")
         for who in ("", "staff")

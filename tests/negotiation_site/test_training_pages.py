@@ -103,11 +103,15 @@ def test_a_finished_run_shows_its_whole_report(client: Client, run: Run) -> None
 
 
 def test_a_shipped_agent_shows_tricks_asks_and_ten_games(client: Client) -> None:
-    for _path, card in published.cards(published.SHIPPED):
+    searched = 0
+    for path, card in published.cards(published.SHIPPED):
         html = client.get(f"/runs/{card.slug}/").content.decode()
         assert "chart-asks-data" in html, card.slug
         assert html.count('<pre class="transcript"') == 10, card.slug
-        assert "An absurd price" in html, card.slug
+        if (path / "exploits.json").exists():  # Tricks are looked for in games of one product.
+            searched += 1
+            assert "An absurd price" in html, card.slug
+    assert searched >= 5
 
 
 @pytest.mark.parametrize("verb", ["cancel", "resume"])

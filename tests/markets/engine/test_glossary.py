@@ -10,7 +10,7 @@ import pytest
 from markets.engine.metrics import DealOutcome, Outcome, Summary
 
 ROOT = Path(__file__).parents[3]
-LABELS = ("Formula", "In code", "Source")
+LABELS = ("Formula", "In code", "Source", "On pages")
 NO_TERM = {
     "episodes": "a plain count",
     "end_reason": "told in protocol.md",

@@ -276,7 +276,7 @@ def test_no_list_reads_the_records_themselves():
             read, problems = search.read(asked | {"sort": sort}, AnonymousUser())
             assert not problems
             plan = search.games(read, AnonymousUser()).values_list("pk", flat=True)[:25].explain()
-            assert "COVERING INDEX episode_reading" in plan, (asked, sort, plan)
+            assert "COVERING INDEX episode_" in plan, (asked, sort, plan)
 
 
 # --- Reading ----------------------------------------------------------------------------------------------
