@@ -109,6 +109,8 @@ async def test_that_a_language_model_is_late_is_said_only_to_those_who_know_of_o
         from markets import services
 
         await database_sync_to_async(lambda room=room: services.show_waiting(room=room, party="buyer-1"))()
+        if said:
+            await tab.until("error")  # However long the nudge is on its way.
         await tab.settle()
         assert ("agent_waits" in {frame.get("code") for frame in tab.frames}) is said
         await tab.close()
