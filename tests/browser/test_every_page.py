@@ -181,7 +181,7 @@ def test_an_address_that_leads_nowhere_says_so(player: Player) -> None:
 def test_the_menu_opens_on_a_phone(someone: Someone) -> None:
     player = someone(viewport={"width": 390, "height": 844})
     player.open("/")
-    link = player.page.get_by_role("link", name="Glossary")
+    link = player.page.get_by_role("banner").get_by_role("link", name="Glossary")
     expect(link).to_be_hidden()
     player.page.get_by_role("button", name="Menu").click()
     link.click()
@@ -195,7 +195,7 @@ def test_markets_can_be_filtered(player: Player) -> None:
     player.page.get_by_label("Family").select_option("catalogue")
     expect(player.page.locator(".count")).to_contain_text(f"of {every} markets")
     assert rows.count() == 3
-    player.page.get_by_label("Search").fill("zeppelin")
+    player.page.get_by_role("searchbox").fill("zeppelin")
     expect(player.page.get_by_text("No market fits these filters.")).to_be_visible()
     player.page.reload()  # The address keeps the filters.
     expect(player.page.get_by_text("No market fits these filters.")).to_be_visible()
