@@ -8,7 +8,6 @@ learner's answers is one that it may give itself: no refused move, nothing that 
 has the hash that the run's configuration names. No Django, no torch.
 """
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -20,9 +19,8 @@ from markets.engine.observation import observe, seen_events
 from markets.engine.protocol import SELLER, LogEntry, Party, PartyLeft, Role, buyer_party
 from markets.engine.scenarios import MAX_BUYERS, EventDriven, Family, Scenario, SellerTurns
 from markets.engine.state import replay
-from training.config import ConfigError
+from training import run_data
 
-FOLDER = "data"
 FILE = "dialogues.jsonl"
 READABLE = ("ask", "accept", "leave")
 """First words of answers in the compact dialogue."""
@@ -74,29 +72,14 @@ def encode(dialogues: Iterable[Sequence[Message]]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def digest(content: bytes) -> str:
-    """The hash of a file."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def write(folder: Path, content: bytes) -> None:
     """Put the lines into a run's folder, whole or not at all."""
-    target = folder / FOLDER / FILE
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(".draft")
-    draft.write_bytes(content)
-    draft.replace(target)
+    run_data.write(folder, FILE, content)
 
 
 def read(folder: Path, *, sha256: str) -> list[tuple[Message, ...]]:
     """The dialogues of a run. Raises `ConfigError` where they are not those that it was launched with."""
-    file = folder / FOLDER / FILE
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"The dialogues to imitate are not in {file}: {error.strerror}.") from error
-    if digest(content) != sha256:
-        raise ConfigError(f"{file} is not the data set that this run was launched with.")
+    content = run_data.read(folder, FILE, sha256=sha256)
     return [
         tuple(Message(role, tuple(words)) for role, *words in json.loads(line))
         for line in content.decode().splitlines()

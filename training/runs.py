@@ -7,9 +7,11 @@ Everything is JSON or JSON lines; a line is written whole and flushed.
 import json
 import os
 import platform
+import resource
 import shutil
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -159,6 +161,22 @@ def whole(path: Path) -> Iterator[Path]:
 def enter(path: Path, stage: str) -> None:
     """Say which stage is under way; an empty name when none is."""
     (path / "stage").write_text(stage, encoding="utf-8")
+
+
+def carry_out(path: Path, work: Mapping[str, Callable[[], dict[str, Any]]], *, peak_bytes: Callable[[], int]) -> None:
+    """Do the stages in order; each leaves its figures with the time and the memory that it took."""
+    for name, does in work.items():
+        enter(path, name)
+        started = time.monotonic()
+        found = does()
+        record(path, name, found | {"wall_seconds": round(time.monotonic() - started, 1), "peak_bytes": peak_bytes()})
+    enter(path, "")
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held so far: what the site expects of the next run."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def stage(path: Path) -> str:

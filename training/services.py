@@ -42,6 +42,7 @@ from training import (
     market_games,
     presets,
     publishing,
+    run_data,
     runs,
 )
 from training.config import ConfigError, RunConfig, load
@@ -368,7 +369,7 @@ def prepare(run: Run, folder: Path, beat: Callable[[], bool]) -> None:
             raise RunError(f"The data set to imitate is empty: {found.sentence}")
         content = dialogues.encode(found.dialogues)
         dialogues.write(folder, content)
-    config = msgspec.structs.replace(config, data=dialogues.digest(content))
+    config = msgspec.structs.replace(config, data=run_data.digest(content))
     run.config = msgspec.json.encode(config).decode()
     Run.objects.filter(pk=run.pk).update(config=run.config)
 

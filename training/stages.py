@@ -11,10 +11,8 @@ import ctypes
 import errno
 import json
 import os
-import resource
 import signal
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,19 +50,7 @@ def run(config: RunConfig, folder: Path, *, resume: bool) -> None:
         "grpo": lambda: grpo.train(config, folder, resume=resume),
         "evaluate": lambda: look(quiet, folder),
     }
-    for stage in waiting:
-        runs.enter(folder, stage)
-        started = time.monotonic()
-        found = work[stage]()
-        spent = {"wall_seconds": round(time.monotonic() - started, 1), "peak_bytes": _peak_bytes()}
-        runs.record(folder, stage, found | spent)
-    runs.enter(folder, "")
-
-
-def _peak_bytes() -> int:
-    """The most memory that this process has held so far: what the site expects of the next run."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+    runs.carry_out(folder, {stage: work[stage] for stage in waiting}, peak_bytes=runs.peak_bytes)
 
 
 def check(config: RunConfig, folder: Path) -> None:

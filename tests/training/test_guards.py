@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.training import tiny
-from training import dialogues, guards, runs, sft, stages
+from training import dialogues, guards, run_data, runs, sft, stages
 from training import model as models
 from training import tokenizer as words
 from training.config import Evaluation, Exploits, Game, RunConfig, Sft
@@ -49,7 +49,7 @@ def test_a_data_set_of_nothing_stops_the_run(tmp_path: Path, capsys: pytest.Capt
     folder = tmp_path / "run"
     folder.mkdir()
     dialogues.write(folder, b"")
-    assert "empty" in start(config(data=dialogues.digest(b"")), folder, capsys)
+    assert "empty" in start(config(data=run_data.digest(b"")), folder, capsys)
 
 
 def test_a_data_set_that_is_not_the_one_chosen_stops_the_run(
@@ -167,6 +167,6 @@ def test_games_are_read_as_the_learner_would_write_them(tmp_path: Path) -> None:
         assert own == each.messages[: last + 1]
     content = dialogues.encode([each.messages for each in found])
     dialogues.write(tmp_path, content)
-    assert dialogues.read(tmp_path, sha256=dialogues.digest(content)) == [each.messages for each in found]
+    assert dialogues.read(tmp_path, sha256=run_data.digest(content)) == [each.messages for each in found]
     assert runs.figures(tmp_path, "sft") is None
     assert "torch" in sys.modules  # The trainer's side has it; the site's has not (tests of training_pages).

@@ -6,15 +6,14 @@ Contract: a line is the decisions of one side of one conversation, each `[messag
 assistant's message. What is read has the hash that the run's configuration names. No Django, no torch.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from training import run_data
 from training.config import ConfigError
 from training.language.demonstrations import Demonstrations, Row
 
-FOLDER = "data"
 FILE = "lessons.jsonl"
 
 
@@ -24,29 +23,14 @@ def encode(games: Iterable[Sequence[Row]]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("utf-8", errors="replace")
 
 
-def digest(content: bytes) -> str:
-    """The hash of a file."""
-    return hashlib.sha256(content).hexdigest()
-
-
 def write(folder: Path, content: bytes) -> None:
     """Put the lines into a run's folder, whole or not at all."""
-    target = folder / FOLDER / FILE
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_suffix(".draft")
-    draft.write_bytes(content)
-    draft.replace(target)
+    run_data.write(folder, FILE, content)
 
 
 def read(folder: Path, *, sha256: str) -> Demonstrations:
     """The lessons of a run. Raises `ConfigError` where they are not those that it was launched with, or none."""
-    file = folder / FOLDER / FILE
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"The lessons to imitate are not in {file}: {error.strerror}.") from error
-    if digest(content) != sha256:
-        raise ConfigError(f"{file} is not the data set that this run was launched with.")
+    content = run_data.read(folder, FILE, sha256=sha256)
     games = [
         [Row(messages, tuple(tools), answer) for messages, tools, answer in json.loads(line)]
         for line in content.decode("utf-8").split("\n")

@@ -8,9 +8,6 @@ Contract: the base and every stage that learned are judged on the same held-out 
 again, and a stage goes on from its last checkpoint.
 """
 
-import resource
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,19 +44,12 @@ def run(config: LanguageRun, folder: Path, *, resume: bool) -> None:
         "grpo": lambda: reinforcement.train(config, folder, resume=resume),
         "judge": lambda: look(quiet, folder, resume=resume),
     }
-    for stage in waiting:
-        runs.enter(folder, stage)
-        started = time.monotonic()
-        found = work[stage]()
-        spent = {"wall_seconds": round(time.monotonic() - started, 1), "peak_bytes": _peak_bytes()}
-        runs.record(folder, stage, found | spent)
-    runs.enter(folder, "")
+    runs.carry_out(folder, {stage: work[stage] for stage in waiting}, peak_bytes=_peak_bytes)
 
 
 def _peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    own = peak if sys.platform == "darwin" else peak * 1024
-    return max(own, torch.cuda.max_memory_allocated()) if torch.cuda.is_available() else own
+    """Of this process or of its device, whichever held more."""
+    return max(runs.peak_bytes(), torch.cuda.max_memory_allocated()) if torch.cuda.is_available() else runs.peak_bytes()
 
 
 def check(config: LanguageRun, folder: Path) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from agents import backends
 from tests.training.language import tiny
-from training import guards, model_opponents, runs, stages
+from training import guards, model_opponents, run_data, runs, stages
 from training.language import imitation, lessons, watching
 from training.language import stages as language
 from training.language.config import LanguageRun
@@ -50,7 +50,7 @@ def done(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, run = tmp_path_factory.mktemp("run"), config(base)
     content = lessons.encode(collect(run).games)
     lessons.write(folder, content)
-    assert start(msgspec.structs.replace(run, data=lessons.digest(content)), folder) == 0
+    assert start(msgspec.structs.replace(run, data=run_data.digest(content)), folder) == 0
     return folder
 
 
@@ -138,7 +138,7 @@ def test_a_data_set_of_nothing_or_another_one_stops_the_run(
 ):
     lessons.write(tmp_path / "run", b"")
     lessons.write(tmp_path / "other", b"[[]]\n")
-    empty = config(base, data=lessons.digest(b""))
+    empty = config(base, data=run_data.digest(b""))
     assert "empty" in stopped(empty, tmp_path / "run", capsys)
     assert "not the data set" in stopped(config(base, data="0" * 64), tmp_path / "other", capsys)
 
