@@ -32,6 +32,9 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Seller's costs in money, drawn with equal chance."""
     values: str = "uniform:0:100"
     """Value spec in money."""
+    further_values: tuple[str, ...] = ()
+    """Other laws of values; each game is drawn by one of all of them with equal chance. Over a catalogue; what is
+    judged on an axis, and by `training.verify`, is the game of `values` alone."""
     opponents: tuple[str, ...] = ("threshold",)
     """Slugs of the agents opposite, drawn for each seat."""
     weights: tuple[float, ...] = ()
@@ -42,8 +45,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Tokens that these answers may read and write in all; 0 for no limit of their own."""
     reward: str = "seller_profit"
     """Name in `markets.engine.rewards`."""
-    dialogue: Literal["ladder", "ledger"] = "ladder"
-    """What the learner reads and writes (`agents.learned.grammars`); everything below needs the ledger."""
+    dialogue: Literal["ladder", "ledger", "relative-ledger"] = "ladder"
+    """What the learner reads and writes (`agents.learned.grammars`); everything below needs a ledger."""
     role: Role = Role.SELLER
     """The learner's side."""
     family: Family = Family.MULTI_BUYER
@@ -216,6 +219,7 @@ _LATER_GAME: dict[str, Any] = {
     "weights": (),
     "model_calls": 0,
     "model_tokens": 0,
+    "further_values": (),
     "dialogue": "ladder",
     "role": "seller",
     "family": "multi_buyer",
@@ -260,15 +264,20 @@ def refuse_held_out(game: Game) -> None:
     if not game.catalogue:
         if (game.dialogue, game.family, game.mechanism) != ("ladder", Family.MULTI_BUYER, "turns"):
             raise ConfigError("The ledger, and every game but several buyers in seller's turns, needs a catalogue.")
+        if game.further_values:
+            raise ConfigError("Several laws of values are for games over a catalogue.")
         splits.refuse_held_out(values=priors.parse_value_spec(game.values))
         return
-    if game.dialogue != "ledger":
+    if game.dialogue == "ladder":
         raise ConfigError("A game over a catalogue is played in the ledger: set dialogue.")
+    if game.dialogue == "relative-ledger" and game.family is Family.BILATERAL:
+        raise ConfigError("The relative ledger is for a seller of several buyers.")
     if (game.role is Role.BUYER or game.mechanism != "turns") and game.family is not Family.BILATERAL:
         raise ConfigError("Buyers, rounds and the clock are for bilateral games.")
     if game.family is Family.BILATERAL and game.mechanism == "turns":
         raise ConfigError("A bilateral game is played in rounds or on the clock.")
-    splits.refuse_held_out(values=priors.parse_value_rule(game.values))
+    for values in (game.values, *game.further_values):
+        splits.refuse_held_out(values=priors.parse_value_rule(values))
     if game.rho in splits.RHOS:
         raise splits.HeldOut(f"Held out for evaluation and so never trained on: the correlation {game.rho:g}.")
     for buyers, _ in game.sizes:

@@ -105,6 +105,8 @@ def draw_table(game: Game, seed: int) -> Table:
     rng = random.Random(derive_seed("game", seed))
     buyers, turns = rng.choice([tuple(pair) for pair in game.sizes])
     cost = rng.choice(game.costs)
+    if game.further_values:
+        game = msgspec.structs.replace(game, values=rng.choice((game.values, *game.further_values)))
     made = recipe(game, buyers=buyers, turns=turns, cost=cost)
     pool = splits.select(products.read(game.catalogue), made.split) if game.catalogue else ()
     scenario = sample(made, pool, derive_seed("episode", seed))

@@ -3,7 +3,7 @@
 Here: which axes a game has. Not here: the axes themselves (`markets.engine.splits`), figures on them (`training.axes`,
 `training.comparison`). Pure: no Django and no torch, so that a page can say what was not measured.
 
-Contract: an axis changes nothing but itself.
+Contract: an axis changes nothing but itself; where values are drawn by several laws, it is the game of the first.
 """
 
 import msgspec
@@ -19,6 +19,7 @@ BUYER_TYPE = "buyer-type"
 
 def axes(game: Game) -> dict[str, Game]:
     """The game over products moved onto each held-out axis that is about its family."""
+    game = msgspec.structs.replace(game, further_values=())
     found: tuple[str, ...] = ("products", "price-decade")
     if game.family is not Family.BILATERAL:
         own = "structure-" if game.family is Family.CATALOGUE else "buyers-"

@@ -104,9 +104,12 @@ def write(
 def _limits(config: RunConfig) -> str:
     highest = grammars.by_name(config.game.dialogue).highest_number
     scope = "One product, a seller's turns"
-    if config.game.dialogue == "ledger":
+    if config.game.catalogue:
         scope = "The kind of market it learned in"
-    return f"{scope}, prices in hundredths of the list price up to {highest}; other opponents than those it met are new to it."
+    unit = "highest value that is publicly possible" if config.game.dialogue == "relative-ledger" else "list price"
+    return (
+        f"{scope}, prices in hundredths of the {unit} up to {highest}; other opponents than those it met are new to it."
+    )
 
 
 def _games(config: RunConfig) -> str:
@@ -122,7 +125,8 @@ def _games(config: RunConfig) -> str:
     cost = f"cost {low:g}" if low == high else f"costs {low:g} to {high:g}"
     if game.catalogue:
         cost = f"cost {game.cost}, in multiples of list prices"
-    return f"{sizes}; values {game.values}, {cost}; opponents {', '.join(game.opponents)}; seed {config.seed}."
+    values = " or ".join(dict.fromkeys((game.values, *game.further_values)))
+    return f"{sizes}; values {values}, {cost}; opponents {', '.join(game.opponents)}; seed {config.seed}."
 
 
 def _figures(measured: dict[str, Any]) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def row(judged: Judged) -> dict[str, Any]:
 def beside_rules(judged: Judged) -> dict[str, Any]:
     """The same over a catalogue, where no optimum is known: beside agents on the same games."""
     config, axis = judged.config, judged.axis
-    trained = msgspec.structs.replace(config.game, sizes=config.verify.sizes or config.game.sizes)
+    trained = msgspec.structs.replace(config.game, sizes=config.verify.sizes or config.game.sizes, further_values=())
     game = held_out.axes(trained)[axis] if axis else trained
     ways: dict[str, Any] = {"split": "final", "count": judged.episodes}
 

@@ -6,7 +6,7 @@ Contract: a grammar's vocabulary never changes, so a tokenizer tells which one i
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
-from agents.learned import dialogue, ledger
+from agents.learned import dialogue, ledger, relative_ledger
 from agents.learned.dialogue import Message
 from markets.engine.observation import Observation, SeenEvent
 from markets.engine.protocol import Action
@@ -81,7 +81,18 @@ LEDGER = Grammar(
 )
 """The whole table before every move: either side, every family."""
 
-ALL = (LADDER, LEDGER)
+RELATIVE_LEDGER = Grammar(
+    name="relative-ledger",
+    words=relative_ledger.vocabulary(),
+    highest_number=relative_ledger.HIGHEST_NUMBER,
+    longest_answer=ledger.LONGEST_ANSWER,
+    sample=relative_ledger.SAMPLE,
+    start=relative_ledger.Conversation,
+    rebuild=relative_ledger.conversation,
+)
+"""The ledger in hundredths of the highest value that is publicly possible: a seller of several buyers."""
+
+ALL = (LADDER, LEDGER, RELATIVE_LEDGER)
 
 
 def by_name(name: str) -> Grammar:

@@ -25,7 +25,7 @@ it knew, can be told from the times in its past.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from agents.learned.dialogue import SPECIAL, Message, NoDialogue
 from markets.engine import priors
@@ -121,6 +121,8 @@ class Place(NamedTuple):
 class Conversation:
     """What one seat was told of a negotiation and what it wrote; told and read in order."""
 
+    highest_number: ClassVar[int] = HIGHEST_NUMBER
+
     def __init__(self, observation: Observation) -> None:
         self._seen = observation
         self._seller = observation.role is Role.SELLER
@@ -151,6 +153,7 @@ class Conversation:
             words += [limit, self._limit_word(0)]
         if seen.family is Family.BILATERAL:
             words += ["theirs", *self._their_range()]
+        words += self._law()
         return Message("system", tuple(words)), self._told(events)
 
     def heard(self, observation: Observation, events: Sequence[SeenEvent]) -> Message:
@@ -209,8 +212,10 @@ class Conversation:
 
     def phrase(self, *, buyer: int, product: int, number: int) -> tuple[str, ...]:
         """An own price in words; for whoever reckons in hundredths of the list price."""
+        return self._phrase(buyer=buyer, product=product, number=max(0, min(self.highest_number, number)))
+
+    def _phrase(self, *, buyer: int, product: int, number: int) -> tuple[str, ...]:
         kind = (_PRODUCTS[product],) if self._several else ()
-        number = max(0, min(HIGHEST_NUMBER, number))
         return "ask" if self._seller else "bid", *self._address(buyer), *kind, str(number)
 
     def written(self, seen: SeenEvent) -> tuple[str, ...]:
@@ -218,7 +223,7 @@ class Conversation:
         match seen.event:
             case OfferMade(buyer=buyer, product=product, price_cents=price) if self._addressable(buyer):
                 number = self._number(product, price, up=not self._seller)
-                return self.phrase(buyer=buyer, product=product, number=number)
+                return self._phrase(buyer=buyer, product=product, number=number)
             case OfferAccepted(buyer=buyer) if self._addressable(buyer):
                 return self.acceptance(buyer)
             case Waited():
@@ -338,20 +343,28 @@ class Conversation:
         low, high = (priors.quantile(spec, share) * scale for share in (0.01, 0.99))
         return str(self._number(0, round(low), up=False)), str(self._number(0, round(high), up=True))
 
+    def _law(self) -> tuple[str, ...]:
+        """What else is told of the other side's limits before the first move."""
+        return ()
+
     def _turns(self) -> int:
         mechanism = self._seen.mechanism
         return mechanism.turns if isinstance(mechanism, SellerTurns) else mechanism.rounds
 
+    def _unit(self, product: int) -> Cents:
+        """What prices of a product are hundredths of."""
+        return self._seen.products[product].list_price_cents
+
     def _number(self, product: int, price_cents: Cents, *, up: bool) -> int:
         """A price as a number, rounded up or down."""
-        scaled, unit = 100 * price_cents, self._seen.products[product].list_price_cents
+        scaled, unit = 100 * price_cents, self._unit(product)
         number = -(-scaled // unit) if up else scaled // unit
-        return max(0, min(HIGHEST_NUMBER, number))
+        return max(0, min(self.highest_number, number))
 
     # Reading
 
     def _price(self, product: int, number: int) -> Cents:
-        scaled = number * self._seen.products[product].list_price_cents
+        scaled = number * self._unit(product)
         cents = -(-scaled // 100) if self._seller else scaled // 100
         return max(1, min(MAX_PRICE_CENTS, cents))
 
@@ -370,7 +383,7 @@ class Conversation:
             if not rest or rest[0] not in _PRODUCTS[: len(self._seen.products)]:
                 return None
             product, rest = _PRODUCTS.index(rest[0]), rest[1:]
-        if len(rest) != 1 or not rest[0].isdecimal() or int(rest[0]) > HIGHEST_NUMBER:
+        if len(rest) != 1 or not rest[0].isdecimal() or int(rest[0]) > self.highest_number:
             return None
         price = self._price(product, int(rest[0]))
         return MakeOffer(buyer=self.places[place].buyer, product=product, price_cents=price)
@@ -413,10 +426,10 @@ class Conversation:
         found = self._numbers_of.get(product)
         if found is None:
             own = self._seen.products[product].reservation_value_cents
-            prices = [self._price(product, number) for number in range(HIGHEST_NUMBER + 1)]
+            prices = [self._price(product, number) for number in range(self.highest_number + 1)]
             found = self._numbers_of[product] = tuple(
                 word
-                for word, price in zip(_NUMBERS, prices, strict=True)
+                for word, price in zip(_NUMBERS, prices, strict=False)
                 if (price >= own if self._seller else price <= own)
             )
         return found
@@ -445,12 +458,14 @@ def moments(observation: Observation, past: Sequence[SeenEvent]) -> Iterator[tup
         landed_ms, at_once = own.at_ms, isinstance(own.event, MoveRefused | PriceSearched)
 
 
-def conversation(observation: Observation, past: Sequence[SeenEvent]) -> tuple[Conversation, tuple[Message, ...]]:
+def conversation(
+    observation: Observation, past: Sequence[SeenEvent], start: type[Conversation] = Conversation
+) -> tuple[Conversation, tuple[Message, ...]]:
     """The whole dialogue of a seat about to move, rebuilt from its own past.
 
     Own moves come back as they would be written; one that the ledger has no words for stands as `refused`.
     """
-    told = Conversation(observation)
+    told = start(observation)
     messages: list[Message] = []
     for news, own in moments(observation, past):
         messages += [told.heard(observation, news)] if messages else told.opening(news)

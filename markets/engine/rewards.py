@@ -93,6 +93,25 @@ def rlvr_seller_catalogue(scenario: Scenario, log: Log) -> float:
     return _clip(sum(gains) / first_best)
 
 
+def catalogue_matching(scenario: Scenario, log: Log) -> float:
+    """Half for what the seller gets of the best matching, half for how good the matching is that it makes.
+
+    Formula: the mean of `rlvr_seller_catalogue` and sum over deals of (V_ij - C_j) / W*; wherever the former is -1 or
+    there is no deal, that. Unit: fraction of the first best. Range: [-1, 1]. Source: ours. A seller of few messages
+    that is paid by its profit alone leaves buyers out for the sake of dear ones; half of what it forgoes is welfare.
+    """
+    own = rlvr_seller_catalogue(scenario, log)
+    deals = _deals(log)
+    if own < 0 or not deals:
+        return own
+    first_best, _ = metrics.best_assignment(scenario)
+    made = sum(
+        scenario.buyer_values_cents[deal.buyer - 1][deal.product] - scenario.seller_values_cents[deal.product]
+        for deal in deals
+    )
+    return (own + _clip(made / first_best)) / 2
+
+
 def seller_profit(scenario: Scenario, log: Log) -> float:
     """The seller's profit on a public scale.
 
@@ -152,6 +171,7 @@ _BY_NAME: dict[tuple[str, Role], RewardFunction] = {
     ("rlvr_buyer", Role.BUYER): rlvr_buyer,
     ("rlvr_seller_multi", Role.SELLER): rlvr_seller_multi,
     ("rlvr_seller_catalogue", Role.SELLER): rlvr_seller_catalogue,
+    ("catalogue_matching", Role.SELLER): catalogue_matching,
     ("seller_profit", Role.SELLER): seller_profit,
     **{("bilateral_share", role): partial(bilateral_share, role=role) for role in Role},
     **{("bilateral_share_batna", role): partial(bilateral_share_batna, role=role) for role in Role},

@@ -122,6 +122,17 @@ def test_a_catalogue_seller_is_paid_against_the_best_matching() -> None:
     assert rewards.rlvr_seller_catalogue(deal, played(deal, (SELLER, MALFORMED))) == -1.0
 
 
+def test_the_reward_for_matching_pays_half_for_welfare_and_forgives_no_breach() -> None:
+    deal = scenario(costs=(1_000, 2_000), values=((5_000, 8_000), (4_000, 3_000)))
+    both = played(deal, *sale(7_000, buyer=1, product=1), *sale(3_000, buyer=2, product=0))
+    assert rewards.catalogue_matching(deal, both) == pytest.approx((7_000 / 9_000 + 1) / 2)
+    dear = played(deal, *sale(7_900, buyer=1, product=1))
+    assert rewards.catalogue_matching(deal, dear) == pytest.approx((5_900 + 6_000) / 2 / 9_000)
+    below = played(deal, *sale(7_000, buyer=1, product=1), *sale(900, buyer=2, product=0))
+    for log, worth in ((), 0.0), (below, -1.0), (played(deal, (SELLER, MALFORMED)), -1.0):
+        assert rewards.catalogue_matching(deal, log) == worth
+
+
 def test_nothing_to_gain_in_a_catalogue_means_nothing_for_waiting_and_a_fine_for_selling() -> None:
     deal = scenario(costs=(9_000, 9_000), values=((5_000, 8_000), (4_000, 3_000)))
     assert rewards.rlvr_seller_catalogue(deal, ()) == 0.0
@@ -218,7 +229,11 @@ def test_a_catalogue_reward_is_allocation_quality_times_the_profit_part_of_the_w
 def test_no_reward_leaves_its_range_or_raises_whoever_loses(role: Role, cost: int, price: int) -> None:
     deal = scenario(costs=(cost,), values=((9_000,),))
     for log in (played(deal, *sale(price)), ()):
-        for name in ("rlvr_buyer",) if role is Role.BUYER else ("rlvr_seller_multi", "rlvr_seller_catalogue"):
+        for name in (
+            ("rlvr_buyer",)
+            if role is Role.BUYER
+            else ("rlvr_seller_multi", "rlvr_seller_catalogue", "catalogue_matching")
+        ):
             assert -1 <= rewards.by_name(name, role=role)(deal, log) <= 1
         for name in ("bilateral_share", "bilateral_share_batna"):
             assert -1 <= rewards.by_name(name, role=role)(deal, log) <= 1
