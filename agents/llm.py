@@ -123,18 +123,23 @@ class ModelAgent:
         return actions
 
     def _allowed(self, reply: ChatReply, observation: Observation) -> tuple[Action, ...]:
-        actions = self._codec.read(reply, observation)
-        if self._regulated:
-            for action in actions:
-                if loses(action, observation):
-                    limit = "costs you" if observation.role is Role.SELLER else "is worth to you"
-                    raise ParseFailure(
-                        Reason.AT_A_LOSS,
-                        f"That price would lose you money: compare it with what it {limit}.",
-                        buyer=action.buyer,
-                        thought=actions[0].thought,
-                    )
-        return actions
+        return tuple(allowed(self._codec, reply, observation, regulated=self._regulated))
+
+
+def allowed(codec: Codec, reply: ChatReply, observation: Observation, *, regulated: bool) -> Sequence[Action]:
+    """What a reply does. Raises `ParseFailure` where it cannot be read, or is beyond what is regulated."""
+    actions = codec.read(reply, observation)
+    if regulated:
+        for action in actions:
+            if loses(action, observation):
+                limit = "costs you" if observation.role is Role.SELLER else "is worth to you"
+                raise ParseFailure(
+                    Reason.AT_A_LOSS,
+                    f"That price would lose you money: compare it with what it {limit}.",
+                    buyer=action.buyer,
+                    thought=actions[0].thought,
+                )
+    return actions
 
 
 _ONE_EACH = re.compile(r"[^A-Za-z ]")

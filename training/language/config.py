@@ -64,7 +64,9 @@ class Sft(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     least_share: float = 0.5
     """A game is imitated when its teacher got at least this share of the joint surplus (best-of), or where none was to be had."""
     rows: int = 1_600
-    """Decisions to learn."""
+    """Decisions to learn, repairs among them."""
+    repairs: float = 0.0
+    """Share of the decisions that are learned once more as the repair of a reply that was refused."""
     longest: int = 1_024
     """Tokens of a row; longer ones are left out and counted."""
     passes: float = 1.0
@@ -157,6 +159,7 @@ class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         for part, came_later in (
             (told, _LATER_RUN),
             (told["market"], _LATER_MARKET),
+            (told["sft"], _LATER_SFT),
             (told["judging"], _LATER_JUDGING),
         ):
             for name, default in came_later.items():
@@ -167,6 +170,7 @@ class LanguageRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 _LATER_RUN: dict[str, Any] = {"device": "auto", "data": ""}
 _LATER_MARKET: dict[str, Any] = {"weights": (), "model_calls": 0, "model_tokens": 0}
+_LATER_SFT: dict[str, Any] = {"repairs": 0.0}
 _LATER_JUDGING: dict[str, Any] = {"watch_every": 0, "watch_games": 4}
 """Keys that older runs' files do not have, with what they stand for there."""
 

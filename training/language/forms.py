@@ -68,9 +68,25 @@ def _compiled(grammar: str) -> Any:
     return regex.compile(expression(grammar))
 
 
-def words_of(tokenizer: Any) -> list[str]:
+class Words:
+    """The text of every token, and the tokens by their first letter: a form mostly allows a few letters."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = list(texts)
+        firsts = sorted({text[0] for text in self.texts if text})
+        self.firsts = firsts
+        places = {letter: place for place, letter in enumerate(firsts)}
+        self.first_of = np.array([places[text[0]] if text else len(firsts) for text in self.texts], dtype=np.int32)
+        """Place of each token's first letter; one past the last for a token without text."""
+
+
+def words_of(tokenizer: Any) -> Words:
     """The text of every token, taken by itself."""
-    return [tokenizer.decode([number]) for number in range(len(tokenizer))]
+    return Words([tokenizer.decode([number]) for number in range(len(tokenizer))])
+
+
+FEW = 32
+"""Of the likeliest tokens, those that are tried before all are looked at by their first letters."""
 
 
 def next_token(
@@ -80,7 +96,7 @@ def next_token(
     chance: random.Random,
     form: Form,
     text: str,
-    words: Sequence[str],
+    words: Words,
     stop: int,
 ) -> int:
     """The next token of an answer that is held to a form; the stop token where nothing else is left."""
@@ -88,18 +104,25 @@ def next_token(
     if temperature > 0:  # Gumbel's trick: in this order, the first that is allowed is a draw among those allowed.
         noise = np.random.default_rng(chance.getrandbits(63)).gumbel(size=ranked.shape)
         ranked = ranked / temperature + noise
-    starts: dict[str, bool] = {}
-    for token in np.argsort(-ranked).tolist():
-        if token == stop:
-            if form.ends(text):
+    fitting = ranked[: len(words.texts)]  # A model may have more scores than its tokenizer has tokens.
+    may_end = form.ends(text)
+    if not may_end:
+        fitting[stop] = -np.inf
+
+    def first_fitting(tokens: NDArray[np.intp]) -> int | None:
+        for token in tokens.tolist():
+            if token == stop and may_end:
                 return stop
-            continue
-        word = words[token] if token < len(words) else ""
-        if not word:
-            continue
-        first = word[0]
-        if first not in starts:
-            starts[first] = form.begins(text + first)
-        if starts[first] and form.begins(text + word):
-            return int(token)
-    return stop
+            if words.texts[token] and fitting[token] > -np.inf and form.begins(text + words.texts[token]):
+                return int(token)
+        return None
+
+    few = np.argpartition(-fitting, min(FEW, len(fitting) - 1))[:FEW]
+    found = first_fitting(few[np.argsort(-fitting[few])])
+    if found is not None:
+        return found
+    allowed = np.array([form.begins(text + letter) for letter in words.firsts] + [False])[words.first_of]
+    allowed[stop] = may_end
+    tokens = np.flatnonzero(allowed)
+    found = first_fitting(tokens[np.argsort(-fitting[tokens])])
+    return stop if found is None else found

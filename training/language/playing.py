@@ -82,7 +82,7 @@ class LocalWriter:
         self._pad = tokenizer.pad_token_id
         self._together = together
         self._tokenizer = tokenizer
-        self._words: list[str] = []
+        self._words: forms.Words | None = None
         """The text of every token, for answers in a form."""
         self._memory = Memory(model, most=MOST_REMEMBERED) if remembers else None
 
@@ -169,7 +169,7 @@ class LocalWriter:
             temperature=question.temperature,
             chance=chance,
             form=forms.Form(question.grammar),
-            text="".join(self._words[token] for token in so_far.ids),
+            text="".join(self._words.texts[token] for token in so_far.ids),
             words=self._words,
             stop=self._stop,
         )

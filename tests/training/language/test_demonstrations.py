@@ -2,10 +2,12 @@
 
 import json
 import re
+from typing import Any
 
 import msgspec
 import pytest
 
+from agents import calls
 from agents.backends import ChatReply, ToolCall
 from agents.llm import ModelAgent
 from agents.parsing import FourPart, Tools
@@ -78,6 +80,72 @@ def test_prices_are_whole_and_never_lose_money():
                 gain = action.price_cents - limit if role is Role.SELLER else limit - action.price_cents
                 assert gain > -100, "a whole price is to the own side's good"
                 assert f"{action.price_cents // 100}" in action.talk.replace(",", "")
+
+
+def test_a_thought_says_how_much_of_the_limit_a_price_is():
+    """What follows from the words before it is learned: a price among all prices is mixed up digit by digit."""
+    aimed = re.compile(r"I stay (above|below) \$([\d,.]+) and (?:ask|bid) (\d+)%: \$([\d,.]+)\.\n")
+    found = 0
+    for shown in games():
+        for row in demonstrations.rows_of(RUN, shown):
+            for side, *named in aimed.findall(row.answer["content"]):
+                limit, part, price = (float(number.replace(",", "")) for number in named)
+                assert part % demonstrations.STEP == 0
+                assert part > 100 if side == "above" else part < 100
+                assert abs(limit * part / 100 - price) <= 1
+                found += 1
+    assert found > 10
+
+
+@pytest.mark.parametrize("protocol", ["four_part", "tools"])
+def test_a_repair_is_asked_for_as_play_asks_for_it(protocol: str, monkeypatch: pytest.MonkeyPatch):
+    """A model that writes the wrong reply is told, word for word, what the lesson has after it."""
+    from agents import backends
+    from agents.backends.fake import FakeBackend
+
+    run = msgspec.structs.replace(RUN, protocol=protocol, sft=msgspec.structs.replace(RUN.sft, repairs=1.0))
+    monkeypatch.setattr(backends, "_configs", {})
+    monkeypatch.setattr(backends, "_seated", {})
+    reasons: set[str] = set()
+    for number in range(4):
+        shown = demonstrations.demonstrate(run, number)
+        rows = list(demonstrations.rows_of(run, shown))
+        own, other = demonstrations.party_of(shown.game.role), demonstrations.other_party(shown.game.role)
+        replies = []
+        for row in rows:
+            if len(row.messages) > 2:
+                replies.insert(-1, wrong_reply(row, protocol))  # Before the teacher's answer to the same question.
+            else:
+                replies.append(reply_of(row.answer))
+        fake = FakeBackend(replies, name=BACKEND)
+        backends.seat(fake)
+        codec = {"four_part": FourPart, "tools": Tools}[protocol]()
+        spec = spec_of(ModelAgent(backend=BACKEND, codec=codec, regulated=True))
+        with calls.listening(calls.Listener(lambda call: reasons.add(call.outcome))):
+            played = play(shown.game.scenario, {own: Seat(spec, spec.build()), other: shown.game.opponent})
+        assert [entry.event for entry in played.log] == [entry.event for entry in shown.played.log]
+        asked = [[{"role": m.role, "content": m.content} for m in request.messages] for request in fake.requests]
+        assert asked == [row.messages for row in rows]
+    assert reasons >= {"used", "at_a_loss"}
+
+
+def reply_of(answer: dict[str, Any]) -> ChatReply:
+    called = (call["function"] for call in answer.get("tool_calls", ()))
+    return ChatReply(
+        text=answer["content"],
+        tool_calls=tuple(ToolCall(call["name"], json.dumps(call["arguments"])) for call in called),
+    )
+
+
+def wrong_reply(row: demonstrations.Row, protocol: str) -> ChatReply:
+    """The reply that a repair goes back to, from what the model is shown of it."""
+    said = row.messages[2]["content"]
+    if protocol == "four_part":
+        return ChatReply(text=said)
+    text, *called = said.split("\n")
+    return ChatReply(
+        text=text, tool_calls=tuple(ToolCall(*line.removesuffix(")").split("(", 1)) for line in called if line)
+    )
 
 
 def test_thoughts_name_no_value_of_the_other_side():

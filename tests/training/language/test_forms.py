@@ -1,7 +1,10 @@
 """A model that is held to a form says nothing that the protocol's reader could not read."""
 
+import random
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agents import backends
@@ -20,6 +23,21 @@ def test_the_grammar_of_a_table_is_followed_to_the_letter():
     assert not form.ends(whole.removesuffix("0"))
     for wrong in ("Talk: Hello", "Thought: i", "Thought: I wait.\n\n", f"{whole}0", whole.replace("BUY", "SELL")):
         assert not form.begins(wrong), wrong
+
+
+def test_a_token_is_drawn_among_all_that_keep_the_form():
+    """However far down the list it stands: the likeliest tokens are mostly of other letters."""
+    words = forms.Words(["", "stop", *(f"x{k}" for k in range(200)), "Thought", "T", "Talk", " "])
+    scores = np.zeros(len(words.texts), dtype=np.float32)
+    scores[2:202] = 5.0
+    scores[2] = 6.0
+    ask = partial(forms.next_token, scores, chance=random.Random(1), form=forms.Form(GRAMMAR), words=words, stop=1)
+    drawn = {words.texts[ask(temperature=1.0, text="")] for _ in range(40)}
+    assert drawn == {"Thought", "T"}
+    assert ask(temperature=0.0, text="Thought: I wait") == 2, "the likeliest, where it fits"
+    assert ask(temperature=0.0, text="Thought: I wait.\nTalk: No.\nAction: [TALK]") == 1, (
+        "the end, where nothing else fits"
+    )
 
 
 GRAMMAR = "\n".join(
