@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from agents import backends, calls
+from agents.backends import ChatReply
 from agents.base import Agent, AgentSpec, Kind
 from agents.llm import ModelAgent
 from agents.play import Played, Seat, play
@@ -35,6 +36,8 @@ class Finished(NamedTuple):
     played: Played
     outcomes: list[str]
     """Of each answer: `used`, or why it was not."""
+    refused: Sequence[Sequence[str]] = ()
+    """What was written at each turn that came to no move, in order: the answer, and its repair where one was asked for."""
 
 
 @dataclass
@@ -42,10 +45,27 @@ class Heard:
     """What became of the answers of one game."""
 
     outcomes: list[str] = field(default_factory=list)
+    refused: list[list[str]] = field(default_factory=list)
+    _unused: list[str] = field(default_factory=list)
 
     def take(self, call: calls.Call) -> None:
         """Count one in."""
         self.outcomes.append("used" if call.used else call.outcome)
+        if call.purpose == "move":
+            self._unused = []
+        if call.used:
+            if self._unused:
+                self.refused.pop()
+            return
+        if not self._unused:
+            self.refused.append(self._unused)
+        self._unused.append("" if call.reply is None else written(call.reply))
+
+
+def written(reply: ChatReply) -> str:
+    """What a model wrote, functions called after the text."""
+    called = [f"{call.name}({call.arguments})" for call in reply.tool_calls]
+    return "\n".join(part for part in (reply.text.strip(), *called) if part)
 
 
 def spec_of(agent: Agent, *, slug: str = BACKEND) -> AgentSpec:
@@ -78,7 +98,7 @@ def table(game: Game, spec: AgentSpec, told: Callable[[Finished], None] | None =
     seats = {party_of(game.role): Seat(spec, spec.build()), other_party(game.role): game.opponent}
     with calls.listening(calls.Listener(heard.take)):
         played = play(game.scenario, seats)
-    done = Finished(game, played, heard.outcomes)
+    done = Finished(game, played, heard.outcomes, heard.refused)
     if told is not None:
         told(done)
     return done
@@ -195,6 +215,7 @@ def line(done: Finished) -> dict[str, Any]:
         "share": own_share(done.game, done.played),
         "deal": bool(metrics.outcome(done.game.scenario, done.played.log).deals),
         "answers": done.outcomes,
+        "refused": done.refused,
         "game": transcript(done),
     }
 

@@ -8,7 +8,7 @@ mean of the two, weighed by games, except the opening: that is the seller's, whi
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from markets.engine.protocol import (
     OfferRejected,
     PartyLeft,
     Role,
+    Say,
 )
 from training import runs, watching
 from training.language import judging
@@ -32,6 +33,8 @@ from training.language.demonstrations import own_share
 from training.language.games import training_game
 from training.language.playing import Question, Writer, Written
 
+LONGEST_SHOWN = 600
+"""Characters of an answer that was no move."""
 OF_THE_SELLER = ("opening", "opening_of_list")
 
 
@@ -99,25 +102,30 @@ def readable(done: judging.Finished) -> list[str]:
     """A game in lines, whose seat is whose and what was for sale first."""
     product = done.game.scenario.products[0]
     own, other = ("seller", "buyer") if done.game.role is Role.SELLER else ("buyer", "seller")
+    refused = iter(done.refused)
     return [
         f"{product.title}; list price {product.list_price_cents / 100:,.2f}. "
         f"The learner is the {own}, {done.game.opponent.spec.slug} the {other}.",
         *(
-            _line(entry, done, own=own)
+            _line(entry, done, refused, own=own)
             for entry in done.played.log
             if not isinstance(entry.event, NegotiationEnded) or entry.event.reason is not EndReason.DEAL
         ),
     ]
 
 
-def _line(entry: LogEntry, done: judging.Finished, *, own: str) -> str:
-    """One event with the words and, of the learner, the thought that came with it."""
+def _line(entry: LogEntry, done: judging.Finished, refused: Iterator[Sequence[str]], *, own: str) -> str:
+    """One event with the words and, of the learner, the thought that came with it, or what it wrote that is no move."""
     event = entry.event
     if isinstance(event, NegotiationEnded):
         return f"It ends: {event.reason.value}."
     by = getattr(event, "by", None)
     who = "" if by is None else f"{by.value}{' (learner)' if by.value == own else ''}: "
     action = done.played.actions.get(entry.n)
+    if isinstance(event, MoveRefused) and event.by.value == own and type(action) is Say and not action.talk:
+        answers = [" / ".join(text.split("\n")) or "nothing" for text in next(refused, ())]
+        wrote = ", then ".join(f"“{answer[:LONGEST_SHOWN]}”" for answer in answers)
+        return f"{who}{_done(event)}{f', and wrote {wrote}' if wrote else ''}"
     said = f' "{action.talk}"' if action is not None and action.talk else ""
     thought = f" (thinks: {action.thought})" if action is not None and action.thought else ""
     return f"{who}{_done(event)}{said}{thought}"

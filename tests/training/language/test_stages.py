@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from agents import backends
+from markets.engine.protocol import Role
 from tests.training.language import tiny
 from training import guards, model_opponents, run_data, runs, stages
 from training.language import imitation, lessons, watching
@@ -197,3 +198,22 @@ def test_a_game_is_told_in_words_that_people_read(base: Path):
     assert "The learner is the seller" in told[0]
     assert any(line.startswith("seller (learner): offers") and "(thinks: " in line for line in told), told
     assert json.dumps(told).count("thinks") == sum("(learner)" in line for line in told)
+
+
+def test_what_a_model_wrote_in_the_place_of_a_move_can_be_read(base: Path, monkeypatch: pytest.MonkeyPatch):
+    """Else whoever looks at a run sees that it fails and never how."""
+    from agents.backends.fake import FakeBackend
+    from training.language import judging
+    from training.language.games import held_out_game
+
+    run = config(base)
+    monkeypatch.setattr(backends, "_configs", {})
+    monkeypatch.setattr(backends, "_seated", {})
+    mended = ["I ask for more.", "Thought: no.\nTalk: Hello there.\nAction: [TALK]"]
+    backends.seat(FakeBackend([*mended, "Give me\nmoney!", "", *mended * 4], name=judging.BACKEND))
+    game = next(game for k in range(20) if (game := held_out_game(run.market, k, rounds=4)).role is Role.SELLER)
+    done = judging.table(game, judging.spec_of(judging.model_agent(run)))
+    assert done.refused[0] == ["Give me\nmoney!", ""]
+    told = "\n".join(watching.readable(done))
+    assert "writes what is refused (malformed), and wrote “Give me / money!”, then “nothing”" in told
+    assert "I ask for more" not in told, "what was mended is no refused move"
