@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from negotiation_site.management.commands.lab import Stopping
 from tests.lab import ROOT, RunningLab, lab_environment, wait_for
 
 pytestmark = [
@@ -72,9 +73,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def lab(world: Path) -> Iterator[RunningLab]:
     """One running lab for the tests that leave it whole; at last its terminal is closed."""
-    running = RunningLab(var=world, environment={"PARLEY_INFERENCE": "on"})
+    running = RunningLab(var=world, environment={"PARLEY_INFERENCE": "on"}, bare=True)
     yield running
-    assert running.stop(signal.SIGHUP) == 0
+    assert running.stop(signal.SIGHUP) == 0  # As Ctrl-C and SIGTERM do (`test_every_way_to_ask_it_to_stop_is_heard`).
     wait_until_none_is_left(world)
 
 
@@ -93,45 +94,55 @@ def lab_refused(var: Path, *arguments: str) -> str:
     return done.stderr
 
 
-def test_however_it_ends_nothing_of_it_is_left_and_the_next_start_keeps_the_world(world: Path) -> None:
-    lab = RunningLab(var=world)
-    assert lab.status("/readyz") == 200
-    assert set(lab.state()["children"]) == CHILDREN
-    assert len(processes_of(world)) >= 5
-    lab.manage("shell", "-c", "from django.contrib.auth.models import User; User.objects.create(username='kept')")
-    key = (world / "secret_key").read_text()
-    assert lab.stop(signal.SIGTERM) == 0
-    wait_until_none_is_left(world)
-    assert not (world / "run" / "lab.json").exists()
-
-    lab = RunningLab(var=world)
-    lab.process.kill()
-    lab.process.wait()
-    wait_until_none_is_left(world)
-
-    lab = RunningLab(var=world)  # The lock and the old lab.json are no hindrance.
-    assert lab.status("/readyz") == 200
-    count = "from django.contrib.auth.models import User; print(User.objects.filter(username='kept').count())"
-    assert lab.manage("shell", "-v", "0", "-c", count).strip() == "1"
-    assert (world / "secret_key").read_text() == key
-    assert lab.stop(signal.SIGINT) == 0
-    wait_until_none_is_left(world)
-
-
-def test_the_lab_stops_when_whoever_started_it_is_killed(world: Path, tmp_path: Path) -> None:
+def test_whatever_kills_it_nothing_of_it_is_left_and_the_next_start_keeps_the_world(
+    world: Path, tmp_path: Path
+) -> None:
     log = tmp_path / "log"
     with log.open("wb") as output:
         make = subprocess.Popen(
-            ["/bin/sh", "-c", f"{sys.executable} manage.py lab --port 0 --stop-with-parent; true"],
+            ["/bin/sh", "-c", f"{sys.executable} manage.py lab --port 0 --stop-with-parent --bare; true"],
             cwd=ROOT,
             env=lab_environment(world),
             stdout=output,
             stderr=output,
         )
     wait_for(lambda: b"Parley is at" in log.read_bytes(), what="the lab", log=log)
-    make.kill()
+    assert len(processes_of(world)) >= 5
+    key = (world / "secret_key").read_text()
+    make.kill()  # Whoever started it.
     make.wait()
     wait_for(lambda: not processes_of(world), what="every process to end", seconds=30)
+    assert not (world / "run" / "lab.json").exists()
+
+    lab = RunningLab(var=world, bare=True)
+    assert lab.status("/readyz") == 200
+    assert set(lab.state()["children"]) == CHILDREN
+    lab.manage("shell", "-c", "from django.contrib.auth.models import User; User.objects.create(username='kept')")
+    lab.process.kill()
+    lab.process.wait()
+    wait_until_none_is_left(world)
+    assert (world / "secret_key").read_text() == key
+
+
+def test_what_was_in_the_world_is_there_after_a_kill(lab: RunningLab) -> None:
+    # The lock and the old lab.json were no hindrance to the start either.
+    count = "from django.contrib.auth.models import User; print(User.objects.filter(username='kept').count())"
+    assert lab.status("/readyz") == 200
+    assert lab.manage("shell", "-v", "0", "-c", count).strip() == "1"
+
+
+def test_every_way_to_ask_it_to_stop_is_heard() -> None:
+    asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {signum: signal.getsignal(signum) for signum in asked}
+    try:
+        stopping = Stopping()
+        for times, signum in enumerate(asked, start=1):
+            assert stopping.asked() is (times > 1)
+            signal.raise_signal(signum)
+            assert stopping.requests == times
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
 
 
 @pytest.mark.parametrize("name", ["web", "worker", "clock", "valkey", "inference"])
