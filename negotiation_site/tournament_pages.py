@@ -9,6 +9,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 from csp.decorators import csp_update
@@ -31,7 +32,7 @@ from markets import market_page, presentation, selectors
 from markets.engine.protocol import Role
 from markets.engine.scenarios import Family, decode_recipe
 from markets.setup import SetupError, check_slug
-from negotiation_site import tournament_charts
+from negotiation_site import agent_groups, tournament_charts
 from negotiation_site.builder_pages import may_build
 from negotiation_site.dashboards import Chart
 from negotiation_site.leaderboard.pages import Cell, Column, Table, plain
@@ -113,7 +114,27 @@ class AgentChoice:
     slug: str
     title: str
     note: str
+    families: str
+    """Kinds of market that it plays, with spaces."""
     ticked: bool
+
+
+@dataclass(frozen=True)
+class AgentChoices:
+    """Agents to tick under one heading."""
+
+    key: str
+    heading: str
+    sentence: str
+    agents: tuple[AgentChoice, ...]
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class MarketChoice(presentation.Choice):
+    """A market to choose."""
+
+    family: str
 
 
 @dataclass(frozen=True)
@@ -121,8 +142,10 @@ class FormPage:
     """What was typed so far."""
 
     name: str
-    markets: tuple[presentation.Choice, ...]
-    agents: tuple[AgentChoice, ...]
+    markets: tuple[MarketChoice, ...]
+    groups: tuple[AgentChoices, ...]
+    agents: int
+    ticked: int
     scenarios: str
     seed: str
     problem: str
@@ -590,20 +613,39 @@ def _form(request: HttpRequest, *, problem: str = "") -> FormPage:
     typed = request.POST if request.method == "POST" else request.GET
     chosen = selectors.market(typed.get("market", ""))
     ticked = set(typed.getlist("agents"))
+    specs = (*registry.all_specs(), *registry.entered_specs())
     return FormPage(
         name=typed.get("name", ""),
         markets=tuple(
-            presentation.Choice(
+            MarketChoice(
                 value=market.slug,
                 label=f"{market.name} ({market_page.family_text(Family(market.family))})",
                 selected=chosen is not None and market.slug == chosen.slug,
+                family=market.family,
             )
             for market in selectors.current_markets().order_by("id")
         ),
-        agents=tuple(
-            AgentChoice(slug=spec.slug, title=spec.title, note=_plays(spec), ticked=spec.slug in ticked)
-            for spec in (*registry.all_specs(), *registry.entered_specs())
+        groups=tuple(
+            AgentChoices(
+                key=group.key,
+                heading=group.heading,
+                sentence=group.sentence,
+                agents=tuple(
+                    AgentChoice(
+                        slug=spec.slug,
+                        title=spec.title,
+                        note="" if len({_plays(each) for each in group.specs}) == 1 else _plays(spec),
+                        families=" ".join(spec.families),
+                        ticked=spec.slug in ticked,
+                    )
+                    for spec in group.specs
+                ),
+                is_open=first or any(spec.slug in ticked for spec in group.specs),
+            )
+            for first, group in zip(chain((True,), repeat(False)), agent_groups.grouped(specs), strict=False)
         ),
+        agents=len(specs),
+        ticked=sum(spec.slug in ticked for spec in specs),
         scenarios=typed.get("scenarios", DEFAULT_SCENARIOS),
         seed=typed.get("seed", DEFAULT_SEED),
         problem=problem,

@@ -20,7 +20,7 @@ from markets.engine.scenarios import Family, decode_recipe
 from markets.models import Episode, Market, Participant, Product, Room, RoomStatus, Seat, SeatKind
 from markets.presentation import Mark, MarkKind
 from markets.services import RoomError
-from negotiation_site import glossary, market_picture, seating
+from negotiation_site import agent_groups, glossary, market_picture, seating
 from negotiation_site.dashboards import Chart
 from negotiation_site.help import first_game
 from negotiation_site.stack import full_stack_missing
@@ -260,31 +260,14 @@ def _same_opponent(market: Market, role: Role, others: list[Seat]) -> str:
 @require_GET
 def agents(request: HttpRequest) -> HttpResponse:
     """What each agent does."""
-    specs = registry.all_specs()
-    groups = (
-        (
-            _("Agents that negotiate"),
-            _("Each follows one rule with traits drawn anew for every game. None sees your value."),
-            [spec for spec in specs if spec.kind is not Kind.REFERENCE],
-        ),
-        (
-            _("Entered by people"),
-            _("A prompt of somebody's for a language model, put up for tournaments."),
-            list(registry.entered_specs()),
-        ),
-        (
-            _("Reference policies"),
-            _("They know what no player can know and mark the limit in simulations; nobody meets them."),
-            [spec for spec in specs if spec.kind is Kind.REFERENCE],
-        ),
-    )
     page = presentation.AgentsPage(
         groups=tuple(
             presentation.AgentGroup(
-                heading=heading, sentence=sentence, rows=tuple(_agent_row(spec) for spec in members)
+                heading=group.heading,
+                sentence=group.sentence,
+                rows=tuple(_agent_row(spec) for spec in group.specs),
             )
-            for heading, sentence, members in groups
-            if members
+            for group in agent_groups.grouped((*registry.all_specs(), *registry.entered_specs()))
         )
     )
     return render(request, "agents_list.html", {"page": page})
@@ -306,7 +289,7 @@ def _agent_row(spec: AgentSpec) -> presentation.AgentRow:
         roles=tuple(role.value for role in spec.roles),
         families_text=_("every family")
         if len(spec.families) == len(Family)
-        else ", ".join(market_page.family_text(family).lower() for family in spec.families),
+        else "; ".join(market_page.family_text(family).lower() for family in spec.families),
         source=spec.source,
         version=spec.version,
     )

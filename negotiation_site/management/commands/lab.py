@@ -48,12 +48,12 @@ WEB = (
     " --ws-max-size 262144 --timeout-graceful-shutdown 3"
 )
 WORKER = (
-    "-m celery --quiet -A negotiation_site.celery worker -Q agents,default -P threads -c 8"
+    "-m celery --quiet -A negotiation_site.celery worker -n worker@%h -Q agents,default -P threads -c 8"
     " --without-gossip --without-mingle --without-heartbeat"
 )
 """Threads, because an agent's turn waits for a model and because one process is one SQLite writer."""
 TRAINER = (
-    "-m celery --quiet -A negotiation_site.celery worker -Q gpu -P solo -c 1"
+    "-m celery --quiet -A negotiation_site.celery worker -n trainer@%h -Q gpu -P solo -c 1"
     " --without-gossip --without-mingle --without-heartbeat"
 )
 """One training run at a time; the run itself is a process group of its own."""
