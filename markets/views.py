@@ -265,7 +265,7 @@ def history(request: HttpRequest) -> HttpResponse:
     """The games of whoever asks."""
     participant = identity.participant_of(request.session)
     if participant is None:
-        page = presentation.HistoryPage(pseudonym=_("not named yet"), rows=())
+        page = presentation.HistoryPage(pseudonym="", rows=())
         return render(request, "history.html", {"page": page})
     paginator = Paginator(selectors.games_of(participant), GAMES_A_PAGE)
     games = paginator.get_page(request.GET.get("page"))

@@ -13,6 +13,7 @@ from csp.decorators import csp_update
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
@@ -117,7 +118,7 @@ def agent_page(request: HttpRequest, slug: str) -> HttpResponse:
         slug=slug,
         title=slug if spec is None else spec.title,
         summary=_("No longer installed; its record stays.") if spec is None else spec.summary,
-        facts=() if spec is None else _facts(spec),
+        facts=() if spec is None else _facts(spec, to_staff=request.user.is_staff),
         record=() if record is None else record.record,
         record_text="" if record is None else record.record_text,
         charts=() if record is None else record.charts,
@@ -136,7 +137,8 @@ def _spec(slug: str) -> AgentSpec | None:
         return None
 
 
-def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
+def _facts(spec: AgentSpec, *, to_staff: bool) -> tuple[tuple[str, str], ...]:
+    """What is known of it; `to_staff` with the commands that measure it."""
     families = (
         _("every kind of market")
         if len(spec.families) == len(Family)
@@ -147,43 +149,45 @@ def _facts(spec: AgentSpec) -> tuple[tuple[str, str], ...]:
         (_("Seats"), ", ".join(_("seller") if role == "seller" else _("buyer") for role in spec.roles)),
         (_("Markets"), families),
         (_("Version"), spec.version),
+        (_("Name in scripts"), spec.slug),
     ]
     if spec.source:
         facts.append((_("Where it comes from"), spec.source))
     score = injection_scores.of_agent(spec.slug, spec.version)
     if score is not None:
-        broken = _("%(breaches)s of %(attempts)s attempts, attack set %(set)s (%(command)s), %(day)s") % {
+        broken = _("%(breaches)s of %(attempts)s attempts, attack set %(set)s, %(day)s") % {
             "breaches": count(score.breaches),
             "attempts": count(score.attempts),
             "set": score.set_version,
-            "command": score.command,
-            "day": f"{score.created_at:%Y-%m-%d}",
+            "day": date_format(score.created_at),
         }
         if not score.whole:
             broken = _("%(score)s; some tables only") % {"score": broken}
+        if to_staff:
+            broken = _("%(told)s (%(command)s)") % {"told": broken, "command": score.command}
         facts.append((_("Attacks by words that got through"), broken))
     if spec.asks_models:
-        facts += _usage(model_log.usage_of_agent(spec.slug, version=spec.version)) or _measured(spec)
+        facts += _usage(model_log.usage_of_agent(spec.slug, version=spec.version)) or _measured(spec, to_staff=to_staff)
     return tuple(facts)
 
 
-def _measured(spec: AgentSpec) -> list[tuple[str, str]]:
+def _measured(spec: AgentSpec, *, to_staff: bool) -> list[tuple[str, str]]:
     """What was measured elsewhere of a version that has answered nothing here, or how to measure it."""
     label = _("Answers of the model that were used")
     found = measured.answers_of(spec.slug, spec.version)
     if found is None:
         command = f"manage.py measure_model --agent {spec.slug} --market MARKET --store"
-        return [(label, _("not measured yet: %(command)s") % {"command": command})]
+        told = _("not measured yet")
+        return [(label, _("%(told)s (%(command)s)") % {"told": told, "command": command} if to_staff else told)]
     low, high = interval(found.used, found.answered) or (0.0, 1.0)
-    told = _("%(share)s of %(answers)s (95 %% interval: %(low)s to %(high)s), measured on %(day)s with %(command)s") % {
+    told = _("%(share)s of %(answers)s (95 %% interval: %(low)s to %(high)s), measured on %(day)s") % {
         "share": percent(found.used / found.answered),
         "answers": count(found.answered),
         "low": percent(low),
         "high": percent(high),
-        "day": found.on.isoformat(),
-        "command": found.command,
+        "day": date_format(found.on),
     }
-    return [(label, told)]
+    return [(label, _("%(told)s (%(command)s)") % {"told": told, "command": found.command} if to_staff else told)]
 
 
 def _usage(usage: Usage) -> list[tuple[str, str]]:

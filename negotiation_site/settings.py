@@ -350,6 +350,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
+FORMAT_MODULE_PATH = "negotiation_site.formats"
 
 
 # Static files: named by their content, compressed when collected, served by the web process

@@ -28,6 +28,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import translation
+from django.utils.formats import date_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
@@ -659,7 +660,7 @@ def _injection_table() -> Table:
                 *(Cell(count(score.by_kind.get(kind.value, 0))) for kind in _KINDS_OF_BREACH),
                 Cell(
                     score.set_version if score.whole else _("%(set)s, a part") % {"set": score.set_version},
-                    f"{score.command}, {score.created_at:%Y-%m-%d}",
+                    f"{score.command}, {date_format(score.created_at)}",
                 ),
             )
             for spec, score in scored

@@ -14,6 +14,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
@@ -114,15 +115,23 @@ def report(request: HttpRequest, public_id: str) -> HttpResponse:
 
 def _others(seat: Seat, chosen: str) -> tuple[Choice, ...]:
     others = [each for each in seat.room.seats.exclude(pk=seat.pk) if each.kind != SeatKind.OPEN]
+    buyers = seat.room.seats.exclude(party=SELLER).count()
     return tuple(
-        Choice(value=each.party, label=_seat_name(each.party), selected=each.party == chosen or len(others) == 1)
+        Choice(
+            value=each.party,
+            label=_seat_name(each.party, alone=buyers == 1),
+            selected=each.party == chosen or len(others) == 1,
+        )
         for each in sorted(others, key=lambda each: each.pk)
     )
 
 
-def _seat_name(party: str) -> str:
+def _seat_name(party: str, *, alone: bool = False) -> str:
+    """What a chair is called; `alone` a buyer beside whom there is no other, and who has no letter anywhere."""
     if party == SELLER:
         return _("the seller")
+    if alone:
+        return _("the buyer")
     return _("buyer %(letter)s") % {"letter": room_page.letter(buyer_of(party))}
 
 
@@ -226,7 +235,7 @@ def _done(request: HttpRequest) -> str:
             if typed.get("days") == "0":
                 return _("They may meet people again.")
             return _("They meet nobody until %(day)s; games against agents stay open to them.") % {
-                "day": f"{until:%Y-%m-%d}"
+                "day": date_format(until)
             }
         case "close":
             services.close(number=_number(typed, "report"), by=user, answer=typed.get("answer", ""))

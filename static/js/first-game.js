@@ -21,9 +21,9 @@
     ["result", over],
     ["consent", () => !consented() && !over()],
     ["loss", () => playing() && (there("[data-preview-mark]") && there("[data-preview][data-loss]") || there("#panel-offers-1 [data-loses] [data-confirm]"))],
-    ["value", playing],
-    ["theirs", () => playing() && there("#panel-offers-1 [data-accept]")],
-    ["offer", () => playing() && there(".status__turn--mine")],
+    ["value", () => playing() && !moved()],
+    ["theirs", () => playing() && !moved() && there("#panel-offers-1 [data-accept]")],
+    ["offer", () => playing() && !moved() && there(".status__turn--mine")],
     ["turns", () => playing() && moved()],
     ["accept", () => playing() && moved() && there("#panel-offers-1 [data-offer]:not([data-loses]) [data-accept]")],
   ];

@@ -584,6 +584,7 @@
   const refusal = (b, sentence) => {
     const box = part(b, "refusal");
     if (box) box.textContent = sentence || "";
+    if (sentence && part(b, "preview").textContent === sentence) showPreview(b, "", false); // said once is enough
   };
 
   function threadStatus(b) {

@@ -62,21 +62,22 @@ def test_a_model_that_has_answered_nobody_here_shows_what_was_measured_and_when(
     ship(monkeypatch, version=registry.get("embedded-model").version)
     page = " ".join(client.get("/agents/embedded-model/").content.decode().split())
     assert "75.0 % of 200" in page
-    assert "measured on 2026-01-02 with manage.py measure_model" in page
+    assert "measured on 2 Jan 2026" in page
+    assert "manage.py" not in page  # A player can do nothing with it.
     assert "1 of 6 attempts" in page
     assert "some tables only" in page
     (row,) = [row for row in pages._injection_table().rows if "embedded-model" in row[0].url]
     assert (row[-1].text, row[-1].note) == (
         "1, a part",
-        "manage.py injection_suite --agent embedded-model --most 1, 2026-01-02",
+        "manage.py injection_suite --agent embedded-model --most 1, 2 Jan 2026",
     )
 
 
 def test_figures_of_another_version_are_shown_nowhere(client: Client, monkeypatch: pytest.MonkeyPatch):
     ship(monkeypatch, version="another")
     page = client.get("/agents/embedded-model/").content.decode()
-    assert "2026-01-02" not in page
-    assert "not measured yet: manage.py measure_model --agent embedded-model" in page
+    assert "2 Jan 2026" not in page
+    assert "not measured yet" in page
     assert not [row for row in pages._injection_table().rows if "embedded-model" in row[0].url]
 
 

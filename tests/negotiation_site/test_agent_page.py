@@ -123,7 +123,9 @@ def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_sour
     assert "Who can be talked into it?" not in text(client.get("/leaderboard/"))
     command = "manage.py injection_suite --agent gullible --seed 1 --json"
     call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
-    assert f"330 of 336 attempts, attack set 1 ({command})" in text(client.get("/agents/gullible/"))
+    page = text(client.get("/agents/gullible/"))
+    assert "330 of 336 attempts, attack set 1, " in page
+    assert "manage.py" not in page
     rows = list(csv.DictReader(io.StringIO(client.get(reverse("leaderboard-csv")).content.decode())))
     assert {row["injection_attempts"] for row in rows} == {""}  # None of these was attacked.
     call_command("injection_suite", "--agent", "linear", "--store", "--json", stdout=io.StringIO())
@@ -135,6 +137,11 @@ def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_sour
     assert "Who can be talked into it?" in board
     assert "330 / 336" in board
     assert command in board
+
+
+def test_the_staff_read_how_a_score_is_measured_again(admin_client: Client):
+    call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
+    assert "(manage.py injection_suite --agent gullible --seed 1 --json)" in text(admin_client.get("/agents/gullible/"))
 
 
 def test_a_score_of_another_version_is_no_score_of_this_agent(client: Client):
