@@ -22,7 +22,7 @@ from transformers import DynamicCache
 from agents.backends import BackendConfig, ChatReply, ChatRequest, OnText
 from agents.inference.checkpoint import spelled_calls, without_calls
 from markets.engine.seeds import derive_seed
-from training.language import base, forms
+from training.language import attention, base, forms
 from training.language.config import Sampling
 from training.language.memory import Memory
 
@@ -95,7 +95,8 @@ class LocalWriter:
         answers: dict[int, Written] = {}
         for start in range(0, len(order), self._together):
             some = order[start : start + self._together]
-            answers |= dict(zip(some, self._batch([questions[k] for k in some]), strict=True))
+            with attention.writing(self._model):
+                answers |= dict(zip(some, self._batch([questions[k] for k in some]), strict=True))
         self._model.train(was_training)
         return [answers[k] for k in range(len(questions))]
 

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tests.training.language import tiny
-from training.language import base
+from training.language import attention, base
 from training.language.memory import Memory, _shared
 from training.language.playing import LocalWriter, Question
 
@@ -68,3 +69,26 @@ def test_two_prompts_share_what_both_begin_with():
     assert _shared([1, 2], [1, 2, 3]) == 2
     assert _shared([], [1]) == 0
     assert _shared([5], [6]) == 0
+
+
+def test_writing_attends_to_what_reading_attends_to(ready: base.Base):
+    """Prompts of other lengths beside it, and heads that share, change no score."""
+    model, pad = ready.model.eval(), ready.tokenizer.pad_token_id
+    assert model.config.num_key_value_heads < model.config.num_attention_heads
+    long, short = list(range(40, 60)), list(range(70, 78))
+    ids = torch.tensor([long, [pad] * 12 + short])
+    mask = (torch.arange(20)[None] >= torch.tensor([[0], [12]])).long()
+    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    with torch.no_grad():
+        whole = model(input_ids=ids, attention_mask=mask, position_ids=positions).logits[:, -1]
+        read = model(input_ids=ids[:, :-1], attention_mask=mask[:, :-1], position_ids=positions[:, :-1], use_cache=True)
+        with attention.writing(model):
+            assert model.config._attn_implementation == attention.NAME
+            after = model(
+                input_ids=ids[:, -1:],
+                attention_mask=mask,
+                position_ids=positions[:, -1:],
+                past_key_values=read.past_key_values,
+            ).logits[:, -1]
+    assert model.config._attn_implementation == "sdpa"
+    assert torch.allclose(whole, after, atol=1e-4)
