@@ -23,6 +23,7 @@ class AgentsConfig(AppConfig):
         from markets.signals import turn_due, words_erased
 
         backends.configure(settings.LLM_BACKENDS, places=settings.VAR / "run" / "model-calls")
+        backends.follow(settings.INFERENCE_FILE)
         registry.keep_entered(listed=entering.listed, named=entering.named)
 
         turn_due.connect(enqueue_turn, dispatch_uid="agents.enqueue_turn")

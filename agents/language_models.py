@@ -11,6 +11,7 @@ protocol, back end, model, prompts and sampling.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -19,6 +20,7 @@ import msgspec
 from agents import adapters, backends, phrasebook, prompts
 from agents.backends import EMBEDDED, BackendConfig
 from agents.base import Agent, AgentSpec, Kind
+from agents.inference import embedded
 from agents.llm import TEMPERATURE, ModelAgent
 from agents.narrator import Narrator, Speech
 from agents.parsing import Codec, FourPart, Tools
@@ -61,6 +63,32 @@ def named(slug: str, strategies: Mapping[str, AgentSpec]) -> AgentSpec | None:
     if strategy is None or strategy.kind is not Kind.SCRIPTED:
         return None
     return _narrator(strategy, slug=slug)
+
+
+_OF_A_BACK_END = re.compile(rf"([a-z][a-z0-9-]*?)-(?:model(?:-tools)?(?:-unregulated)?|{NARRATOR})")
+
+
+def why_missing(slug: str) -> str:
+    """Why the agent of this slug, which a language model would make possible, is not there; empty for any other slug."""
+    taught = {card.slug: folder for folder, card in adapters.cards()}
+    match = _OF_A_BACK_END.fullmatch(slug)
+    name = slug if slug in taught else match[1] if match else ""
+    if not name or any(config.name == name for config in backends.configured()):
+        return ""
+    variable = f"PARLEY_LLM_{name.replace('-', '_').upper()}"
+    if name != EMBEDDED and name not in taught:
+        return (
+            f"The agent {slug!r} needs the language-model back end {name!r}, which is not configured: "
+            f"set {variable}_URL and {variable}_MODEL."
+        )
+    serve, model = "python -m agents.inference", embedded.NAME
+    if name in taught:
+        serve, model = f"{serve} --adapter {taught[name]}", taught[name].name
+    return (
+        f"The agent {slug!r} needs the model server, which does not run. `make run` starts it, and commands with the same "
+        f"PARLEY_VAR find it there; or start `{serve}` and set {variable}_URL=http://127.0.0.1:8091/v1 "
+        f"{variable}_MODEL={model}."
+    )
 
 
 def narrated_slug(slug: str, strategies: Mapping[str, AgentSpec]) -> str:

@@ -757,7 +757,7 @@ def get(slug: str, *, version: str = "") -> AgentSpec:
             return spec
     if narrator := language_models.named(slug, _BY_SLUG):
         return narrator
-    raise UnknownAgent(slug)
+    raise UnknownAgent(slug, language_models.why_missing(slug))
 
 
 def _named(slug: str) -> tuple[str, Persona | None]:

@@ -8,13 +8,15 @@ Contract: a call either gives a `ChatReply` or raises `BackendError`; it never w
 its configuration says, and no key appears in a reply, an error or a `repr`. Pure: no Django.
 """
 
+import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from agents.backends.config import EMBEDDED, BackendConfig
+from agents.backends.config import EMBEDDED, BackendConfig, read
 from agents.base import NoAnswer
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "UnknownBackend",
     "configure",
     "configured",
+    "follow",
     "get",
     "seat",
 ]
@@ -125,8 +128,54 @@ def configure(configs: Mapping[str, BackendConfig], *, places: Path | None = Non
     _seated.clear()
 
 
+LOOK_EVERY_S = 1.0
+"""How often a file that is followed is looked at, at most."""
+
+
+class _Followed(msgspec.Struct):
+    """A file that names back ends, and what of it is known."""
+
+    file: Path | None = None
+    changed_ns: int = 0
+    look_at: float = 0.0
+
+
+_followed = _Followed()
+
+
+def follow(file: Path | None) -> None:
+    """Have back ends that `file` names later join in: variables as JSON, as a lab writes them. None follows nothing."""
+    _followed.file, _followed.changed_ns, _followed.look_at = file, _changed_ns(file), 0.0
+
+
+def _changed_ns(file: Path | None) -> int:
+    try:
+        return 0 if file is None else file.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _notice() -> None:
+    """Take in what the followed file has come to name; what is known already stays as it is."""
+    now = time.monotonic()
+    if _followed.file is None or now < _followed.look_at:
+        return
+    _followed.look_at = now + LOOK_EVERY_S
+    changed_ns = _changed_ns(_followed.file)
+    if changed_ns == _followed.changed_ns:
+        return
+    _followed.changed_ns = changed_ns
+    try:
+        named = read(json.loads(_followed.file.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # Gone with the lab that wrote it.
+        return
+    for name, config in named.items():
+        _configs.setdefault(name, config)
+
+
 def configured() -> tuple[BackendConfig, ...]:
     """Every back end there is, by name."""
+    _notice()
     return tuple(_configs[name] for name in sorted(_configs))
 
 
@@ -139,6 +188,7 @@ def seat(backend: Backend) -> None:
 def get(name: str) -> Backend:
     """The back end of this name, one for the whole process. Raises `UnknownBackend`."""
     if name not in _seated:
+        _notice()
         if name not in _configs:
             raise UnknownBackend(name)
         from agents.backends.chat import ChatBackend

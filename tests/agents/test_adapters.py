@@ -1,6 +1,7 @@
 """A folder with a card is an agent as soon as its back end is served, and none before."""
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 from agents import adapters, backends, registry
 from agents.backends import BackendConfig
+from agents.backends.config import Secret, variables
 from agents.backends.fake import FakeBackend
 from agents.base import Kind
 from agents.llm import ModelAgent
@@ -53,6 +55,54 @@ def test_it_is_one_agent_where_it_is_served(published: Path):
     assert not spec.can_play(role=Role.SELLER, family=Family.MULTI_BUYER)
     assert isinstance(spec.build(), ModelAgent)
     assert [found.slug for found in registry.all_specs() if CARD.slug in found.slug] == [CARD.slug]
+
+
+def test_without_its_server_it_says_how_to_start_it(published: Path):
+    with pytest.raises(registry.UnknownAgent) as told:
+        registry.get(CARD.slug)
+    sentence = str(told.value)
+    assert "needs the model server, which does not run" in sentence
+    assert f"python -m agents.inference --adapter {published.parent}" in sentence
+    assert "PARLEY_LLM_LITTLE_HAGGLER_URL" in sentence
+
+
+@pytest.mark.parametrize(
+    ("slug", "told"),
+    [
+        ("embedded-model", "PARLEY_LLM_EMBEDDED_MODEL=smollm2-135m-instruct"),
+        ("embedded-model-unregulated", "needs the model server"),
+        ("big-model-tools", "set PARLEY_LLM_BIG_URL and PARLEY_LLM_BIG_MODEL"),
+        ("no-such-agent", "There is no agent 'no-such-agent'"),
+    ],
+)
+def test_an_agent_of_a_model_that_is_not_there_says_what_is_lacking(published: Path, slug: str, told: str):
+    with pytest.raises(registry.UnknownAgent, match=re.escape(told)):
+        registry.get(slug)
+
+
+def test_one_that_is_published_later_joins_the_processes_that_run(published: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nobody restarts the site for it."""
+    monkeypatch.setattr(backends, "LOOK_EVERY_S", 0.0)
+    file = published.parent / "inference.json"
+    kept = BackendConfig(name="embedded", url="http://here/v1", model="small")
+    backends.configure({"embedded": kept})
+    backends.follow(file)
+    try:
+        with pytest.raises(registry.UnknownAgent):
+            registry.get(CARD.slug)
+        served = BackendConfig(name=CARD.slug, url="http://there/v1", model=CARD.slug, key=Secret("k"))
+        named = variables(served) | variables(msgspec.structs.replace(kept, url="http://elsewhere/v1"))
+        file.write_text(json.dumps(named))
+        assert registry.get(CARD.slug).slug == CARD.slug
+        assert {config.name: config.url for config in backends.configured()} == {
+            "embedded": "http://here/v1",
+            CARD.slug: "http://there/v1",
+        }
+        file.write_text("{half")
+        assert registry.get(CARD.slug).slug == CARD.slug, "what was there stays"
+    finally:
+        backends.follow(None)
+        backends.configure({})
 
 
 def test_other_weights_are_another_version(published: Path):

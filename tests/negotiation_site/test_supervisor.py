@@ -53,6 +53,18 @@ def is_gone(pid: int) -> bool:
         return True
 
 
+def test_a_renewed_child_is_the_new_program_at_once(supervisor: Supervisor, told: list[Mapping[str, int]]) -> None:
+    child = supervisor.start(program(SLEEPER))
+    first = told[-1]["child"]
+    fresh = program(SLEEPER, "with-something-new")
+    supervisor.renew(child, fresh)
+    assert is_gone(first)
+    assert child.program is fresh
+    assert told[-1]["child"] != first
+    assert supervisor.children == [child]
+    assert child.quick_ends == 0
+
+
 def test_a_killed_child_is_started_again(supervisor: Supervisor, told: list[Mapping[str, int]]) -> None:
     child = supervisor.start(program(SLEEPER))
     assert child.process is not None

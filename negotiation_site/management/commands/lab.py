@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import http.client
 import json
+import logging
 import os
 import re
 import secrets
@@ -24,6 +25,7 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -41,6 +43,8 @@ from agents.backends.config import EMBEDDED, BackendConfig, Secret, variables
 from agents.inference import embedded
 from negotiation_site.stack import full_stack_missing
 from negotiation_site.supervisor import Child, Program, Supervisor, die_with_parent
+
+logger = logging.getLogger(__name__)
 
 RUN = settings.VAR / "run"
 WEB = (
@@ -62,6 +66,7 @@ INFERENCE = "-m agents.inference"
 LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 FIRST_ANSWER_S = 90.0
 WORST_STARTS = 4
+LOOK_FOR_ADAPTERS_S = 2.0
 
 
 def port_number(text: str) -> int:
@@ -107,13 +112,15 @@ class Command(BaseCommand):
             supervisor = Supervisor(on_change=lab.remember)
             stack.callback(lambda: supervisor.stop(hurry=lambda: stopping.requests > 1))
             lab.redis_url = settings.REDIS_URL or start_valkey(supervisor)
-            models = start_inference(supervisor, stack)
+            inference, models = start_inference(supervisor, stack)
             web = start_site(supervisor, listener=listener, redis_url=lab.redis_url, models=models)
             if self.wait_until_it_answers(supervisor, web, stopping, listener):
                 self.stdout.write(f"Parley is at {url} (Ctrl-C stops it)")
                 self.stdout.flush()
             while not stopping.asked():
                 supervisor.tend()
+                if inference is not None:
+                    inference.look()
                 time.sleep(0.1)
             self.stdout.write("Stopping.")
             self.stdout.flush()
@@ -282,62 +289,53 @@ def start_valkey(supervisor: Supervisor) -> str:
             return url
 
 
-def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
-    """Start the process that serves language models; the variables by which the others find it.
+@dataclass(kw_only=True)
+class Inference:
+    """The process that serves language models, and what it serves.
 
-    Nothing is started where no model is installed or named, or where the environment names an embedded one elsewhere.
-    Its socket is opened here, so that its address outlives it.
+    Its socket is opened here, so that its address outlives it: whoever asks while it starts again waits. An adapter that
+    is published while the lab runs is served from then on: this process alone starts again with it, and the others find
+    the new back end in PARLEY_VAR/run/inference.json (`agents.backends.follow`).
     """
-    own = settings.INFERENCE and not embedded.missing() and f"PARLEY_LLM_{EMBEDDED.upper()}_URL" not in os.environ
-    folders = settings.INFERENCE_CHECKPOINTS
-    settings.INFERENCE_FILE.unlink(missing_ok=True)
-    if not own and not folders:
-        return {}
-    listener = stack.enter_context(listen(host="127.0.0.1", port=0))
-    url, key = f"http://127.0.0.1:{listener.getsockname()[1]}/v1", Secret(secrets.token_urlsafe(24))
-    served = (
-        [
-            BackendConfig(
-                name=EMBEDDED,
-                url=url,
-                model=embedded.NAME,
-                key=key,
-                timeout_s=20,
-                attempts=2,
-                context_tokens=embedded.CONTEXT_TOKENS,
-                grammar=True,
-            )
-        ]
-        if own
-        else []
-    )
-    taught = adapters.cards() if own else []
-    served += [
-        BackendConfig(
-            name=card.slug,
-            url=url,
-            model=folder.name,
-            key=key,
-            timeout_s=30,
-            attempts=2,
-            context_tokens=embedded.CONTEXT_TOKENS,
-        )
-        for folder, card in taught
-    ]
-    served += [
-        BackendConfig(
-            name=re.sub("[^a-z0-9]+", "-", Path(folder).name.lower()).strip("-"),
-            url=url,
-            model=Path(folder).name,
-            key=key,
-        )
-        for folder in folders
-    ]
-    descriptor = listener.fileno()
-    options = [option for folder in folders for option in ("--checkpoint", folder)]
-    options += [option for folder, _card in taught for option in ("--adapter", str(folder))]
-    supervisor.start(
-        Program(
+
+    supervisor: Supervisor
+    listener: socket.socket
+    key: Secret
+    own: bool
+    """Whether the embedded model is served, and with it the adapters."""
+    taught: list[tuple[Path, adapters.Card]]
+    child: Child | None = None
+    look_at: float = 0.0
+
+    def start(self) -> dict[str, str]:
+        """Start it; the variables by which the others find it."""
+        self.child = self.supervisor.start(self._program())
+        return self._tell()
+
+    def look(self) -> None:
+        """Start it again where an adapter has come or changed; looks now and then, and returns at once otherwise."""
+        now = time.monotonic()
+        if not self.own or self.child is None or now < self.look_at:
+            return
+        self.look_at = now + LOOK_FOR_ADAPTERS_S
+        try:
+            found = adapters.cards()
+        except ValueError:  # Said by whoever seats it; what is served stays.
+            return
+        if _weights(found) == _weights(self.taught):
+            return
+        changed = sorted(set(_weights(found)) ^ set(_weights(self.taught)))
+        names = ", ".join(dict.fromkeys(name for name, _sha256 in changed))
+        logger.warning("Adapters changed (%s): the model server starts again with them", names)
+        self.taught = found
+        self.supervisor.renew(self.child, self._program())
+        self._tell()
+
+    def _program(self) -> Program:
+        descriptor = self.listener.fileno()
+        options = [option for folder in settings.INFERENCE_CHECKPOINTS for option in ("--checkpoint", folder)]
+        options += [option for folder, _card in self.taught for option in ("--adapter", str(folder))]
+        return Program(
             name="inference",
             argv=[
                 sys.executable,
@@ -345,23 +343,74 @@ def start_inference(supervisor: Supervisor, stack: ExitStack) -> dict[str, str]:
                 "--fd",
                 str(descriptor),
                 *options,
-                *([] if own else ["--no-embedded"]),
+                *([] if self.own else ["--no-embedded"]),
             ],
             env=os.environ
             | {
                 "PARLEY_VAR": str(settings.VAR),
-                "PARLEY_INFERENCE_KEY": key.reveal(),
+                "PARLEY_INFERENCE_KEY": self.key.reveal(),
                 "PYTHONUNBUFFERED": "1",
                 "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
             },
             cwd=settings.BASE_DIR,
             pass_fds=[descriptor],
         )
+
+    def _tell(self) -> dict[str, str]:
+        found = {name: value for config in self._served() for name, value in variables(config).items()}
+        write_for_owner(settings.INFERENCE_FILE, found)
+        return found
+
+    def _served(self) -> Iterable[BackendConfig]:
+        url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/v1"
+        if self.own:
+            yield BackendConfig(
+                name=EMBEDDED,
+                url=url,
+                model=embedded.NAME,
+                key=self.key,
+                timeout_s=20,
+                attempts=2,
+                context_tokens=embedded.CONTEXT_TOKENS,
+                grammar=True,
+            )
+        for folder, card in self.taught:
+            yield BackendConfig(
+                name=card.slug,
+                url=url,
+                model=folder.name,
+                key=self.key,
+                timeout_s=30,
+                attempts=2,
+                context_tokens=embedded.CONTEXT_TOKENS,
+            )
+        for checkpoint in settings.INFERENCE_CHECKPOINTS:
+            name = re.sub("[^a-z0-9]+", "-", Path(checkpoint).name.lower()).strip("-")
+            yield BackendConfig(name=name, url=url, model=Path(checkpoint).name, key=self.key)
+
+
+def _weights(found: list[tuple[Path, adapters.Card]]) -> list[tuple[str, str]]:
+    return [(card.slug, card.weights_sha256) for _folder, card in found]
+
+
+def start_inference(supervisor: Supervisor, stack: ExitStack) -> tuple[Inference | None, dict[str, str]]:
+    """Start the process that serves language models; with it the variables by which the others find it.
+
+    Nothing is started where no model is installed or named, or where the environment names an embedded one elsewhere.
+    """
+    own = settings.INFERENCE and not embedded.missing() and f"PARLEY_LLM_{EMBEDDED.upper()}_URL" not in os.environ
+    settings.INFERENCE_FILE.unlink(missing_ok=True)
+    if not own and not settings.INFERENCE_CHECKPOINTS:
+        return None, {}
+    inference = Inference(
+        supervisor=supervisor,
+        listener=stack.enter_context(listen(host="127.0.0.1", port=0)),
+        key=Secret(secrets.token_urlsafe(24)),
+        own=own,
+        taught=adapters.cards() if own else [],
     )
-    found = {name: value for config in served for name, value in variables(config).items()}
     stack.callback(lambda: settings.INFERENCE_FILE.unlink(missing_ok=True))
-    write_for_owner(settings.INFERENCE_FILE, found)
-    return found
+    return inference, inference.start()
 
 
 def start_site(supervisor: Supervisor, *, listener: socket.socket, redis_url: str, models: Mapping[str, str]) -> Child:
