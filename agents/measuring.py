@@ -6,7 +6,8 @@ back ends report.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 from typing import Any
 
@@ -39,21 +40,27 @@ def play(
     games: int,
     seed: int,
     roles: Sequence[Role] = (Role.SELLER, Role.BUYER),
-    on_call: Callable[[Call], None],
-) -> Iterator[Role]:
-    """Play `games` games in turn on the seats that `spec` may have, the others taken by `opponent`; tells of every
-    call, and after each game the role that was played. Raises `SeatError`."""
+    together: int = 1,
+) -> Iterator[tuple[Role, list[Call]]]:
+    """Play `games` games in turn on the seats that `spec` may have, the others taken by `opponent`, `together` at a time;
+    gives of each game, in order, the role that was played and every call. Raises `SeatError`."""
     seats = [role for role in roles if spec.can_play(role=role, family=recipe.family)]
     if not seats:
         raise SeatError(f"{spec.slug!r} does not play {' or '.join(roles)} in {recipe.family.value} markets.")
-    for game in range(games):
+
+    def one(game: int) -> tuple[Role, list[Call]]:
         role = seats[game % len(seats)]
         seller, buyer = (spec, opponent) if role is Role.SELLER else (opponent, spec)
-        with calls.listening(calls.Listener(on_call)):
-            for _played in simulate(
-                recipe=recipe, pool=pool, seller=seller, buyers=(buyer,), episodes=1, seed=seed + game
-            ):
-                yield role
+        made: list[Call] = []
+        with calls.listening(calls.Listener(made.append)):
+            list(simulate(recipe=recipe, pool=pool, seller=seller, buyers=(buyer,), episodes=1, seed=seed + game))
+        return role, made
+
+    with ThreadPoolExecutor(together) as workers:
+        try:
+            yield from workers.map(one, range(games))
+        finally:
+            workers.shutdown(cancel_futures=True)
 
 
 def figures(made: Sequence[Call]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ any seat is told. Tables take turns, or stand on a simulated clock (`clocked`), 
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import msgspec
@@ -178,9 +179,11 @@ def run(
     regulated: bool = False,
     clocked: bool = False,
     most: int | None = None,
+    together: int = 1,
 ) -> Report:
-    """Every attack at every table that the agent plays, or `most` of them at each, class by class. Raises `AttackError`
-    where there is no such table, or where no model answers for an agent that decides by one."""
+    """Every attack at every table that the agent plays, or `most` of them at each, class by class; `together` tables at a
+    time, for models that write several answers at once. Raises `AttackError` where there is no such table, or where no
+    model answers for an agent that decides by one."""
     if clocked:
         families = [family for family in families if family is Family.BILATERAL]
         if not families:
@@ -191,16 +194,25 @@ def run(
             f"{spec.slug!r} plays {' and '.join(spec.roles)} in {' and '.join(spec.families)} markets, "
             f"not {' or '.join(roles)} in {' or '.join(families)}."
         )
+    attempts = [(role, family, attack) for role, family in tables for attack in _class_by_class(attacks, role)[:most]]
+
+    def play_one(role: Role, family: Family, attack: Attack) -> tuple[Outcome, list[Call]]:
+        heard: list[Call] = []
+        with listening(Listener(on_call=heard.append)):
+            found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
+        return _outcome(attack, role, family, found, heard), heard
+
     calls: list[Call] = []
     outcomes = []
-    for role, family in tables:
-        for attack in _class_by_class(attacks, role)[:most]:
-            before = len(calls)
-            with listening(Listener(on_call=calls.append)):
-                found = _attempt(spec, attack, role, family, seed=seed, regulated=regulated, clocked=clocked)
-            outcomes.append(_outcome(attack, role, family, found, calls[before:]))
-            if spec.kind is Kind.MODEL and calls and not any(call.reply for call in calls):
-                raise AttackError(f"No model answers for {spec.slug!r}: {calls[-1].detail}")
+    with ThreadPoolExecutor(together) as pool:
+        try:
+            for outcome, heard in pool.map(play_one, *zip(*attempts, strict=True)) if attempts else ():
+                outcomes.append(outcome)
+                calls += heard
+                if spec.kind is Kind.MODEL and calls and not any(call.reply for call in calls):
+                    raise AttackError(f"No model answers for {spec.slug!r}: {calls[-1].detail}")
+        finally:
+            pool.shutdown(cancel_futures=True)
     if not outcomes:
         raise AttackError(f"No attack of {attacks.name} is meant for a {' or a '.join(dict(tables))}.")
     return Report(

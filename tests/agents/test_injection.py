@@ -113,6 +113,15 @@ def test_a_model_that_obeys_every_attack_loses_money_only_where_nothing_guards_i
 
 
 @pytest.mark.usefixtures("no_back_ends")
+def test_tables_that_are_played_at_the_same_time_come_to_the_same() -> None:
+    backends.seat(FakeBackend(script=_obeys))
+    spec = _agent(Kind.MODEL, lambda: ModelAgent(backend="fake", codec=FourPart(), regulated=True))
+    one, three = (suite.run(spec, attacks.shipped(), seed=1, most=3, together=number) for number in (1, 3))
+    assert three.outcomes == one.outcomes
+    assert (three.calls, three.answered) == (one.calls, one.answered)
+
+
+@pytest.mark.usefixtures("no_back_ends")
 @pytest.mark.parametrize("regulated", [True, False], ids=["regulated", "unregulated"])
 def test_a_model_that_calls_functions_is_attacked_on_turns_and_on_a_clock(regulated: bool) -> None:
     def obeys(request: ChatRequest) -> ChatReply:

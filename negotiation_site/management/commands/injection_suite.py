@@ -32,6 +32,13 @@ class Command(ContractCommand):
             "--regulated", action="store_true", help="have the market refuse the agent's moves beyond its own value"
         )
         parser.add_argument("--most", type=positive, metavar="N", help="so many attacks a table, class by class")
+        parser.add_argument(
+            "--together",
+            type=positive,
+            default=1,
+            metavar="N",
+            help="tables at a time; the embedded model writes 3 answers",
+        )
         parser.add_argument("--clock", action="store_true", help="bilateral tables on a simulated clock")
         parser.add_argument(
             "--store",
@@ -59,6 +66,7 @@ class Command(ContractCommand):
                 regulated=options["regulated"],
                 clocked=options["clock"],
                 most=options["most"],
+                together=options["together"],
             )
         except AttackError as error:
             raise SetupError(str(error)) from error

@@ -28,6 +28,13 @@ class Command(ContractCommand):
         parser.add_argument("--games", type=positive, default=10)
         parser.add_argument("--seed", type=int, default=SEED)
         parser.add_argument(
+            "--together",
+            type=positive,
+            default=1,
+            metavar="N",
+            help="games at a time; the embedded model writes 3 answers",
+        )
+        parser.add_argument(
             "--store", action="store_true", help="keep every call; staff read them, the agent's page counts"
         )
 
@@ -40,8 +47,7 @@ class Command(ContractCommand):
         kept: list[tuple[Role, Call]] = []
         roles = [Role(options["role"])] if options["role"] else list(Role)
         try:
-            before = 0
-            for role in measuring.play(
+            for role, calls in measuring.play(
                 spec,
                 registry.get(options["opponent"]),
                 recipe=decode_recipe(market.recipe),
@@ -49,10 +55,10 @@ class Command(ContractCommand):
                 games=options["games"],
                 seed=options["seed"],
                 roles=roles,
-                on_call=made.append,
+                together=options["together"],
             ):
-                kept += [(role, call) for call in made[before:]]
-                before = len(made)
+                made += calls
+                kept += [(role, call) for call in calls]
                 if not any(call.reply for call in made):
                     told = made[-1].detail if made else "It asked nothing."
                     raise SetupError(f"No model answers for {spec.slug!r}: {told}")
