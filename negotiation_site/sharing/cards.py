@@ -131,6 +131,14 @@ def _headline(scenario: Scenario, seat: Seat, deals: list[metrics.DealOutcome], 
             if bought
             else _("Sold for %(price)s, with nothing to share")
         )
+    elif share < 0:
+        text = _("Bought at %(price)s, at a loss") if bought else _("Sold for %(price)s, at a loss")
+    elif share > 1:
+        text = (
+            _("Bought at %(price)s and took all there was to share, and more")
+            if bought
+            else _("Sold for %(price)s and took all there was to share, and more")
+        )
     else:
         text = (
             _("Bought at %(price)s and took %(share)s of what there was to share")

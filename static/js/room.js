@@ -550,7 +550,6 @@
       act(0, { type: "leave" });
     } else if (has("data-help")) document.querySelector("[data-help-dialog]").showModal();
     else if (has("data-sound")) toggleSound();
-    else if (has("data-copy")) copy(target);
     else if (has("data-tab")) {
       event.preventDefault();
       goTo(Number(target.dataset.tab));
@@ -584,7 +583,7 @@
   const refusal = (b, sentence) => {
     const box = part(b, "refusal");
     if (box) box.textContent = sentence || "";
-    if (sentence && part(b, "preview").textContent === sentence) showPreview(b, "", false); // said once is enough
+    if (sentence) showPreview(b, part(b, "preview").textContent, part(b, "preview").hasAttribute("data-loss"));
   };
 
   function threadStatus(b) {
@@ -680,8 +679,9 @@
 
   function showPreview(b, sentence, loss) {
     const box = part(b, "preview");
-    box.textContent = sentence;
-    box.toggleAttribute("data-loss", loss);
+    const said = sentence !== "" && part(b, "refusal").textContent === sentence; // once is enough
+    box.textContent = said ? "" : sentence;
+    box.toggleAttribute("data-loss", loss && !said);
   }
 
   /* Asks whether the talk names a price; resolves with the server's proposal or null. */
@@ -932,7 +932,7 @@
     event.preventDefault();
   });
 
-  // --- Clock, title, sound, copy ----------------------------------------------------------------
+  // --- Clock, title, sound ----------------------------------------------------------------------
 
   function clockText(ms) {
     const seconds = Math.max(0, Math.ceil(ms / 1000));
@@ -1013,19 +1013,6 @@
       tone.start(at);
       tone.stop(at + 0.35);
     });
-  }
-
-  async function copy(button) {
-    const field = document.querySelector(button.dataset.copy);
-    field.select();
-    try {
-      await navigator.clipboard.writeText(field.value);
-    } catch {
-      document.execCommand("copy"); // plain http has no clipboard object
-    }
-    const before = button.textContent;
-    button.textContent = button.dataset.copied;
-    setTimeout(() => { button.textContent = before; }, 2_000);
   }
 
   // --- Muting -----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /*
  * Loaded in the head of every page, before the style sheet paints: the stored choice of colours,
- * and, once the page is there, the menu, the colours button, and the line under a select that says
- * what the chosen option is. Nothing else.
+ * and, once the page is there, the menu, the colours button, the line under a select that says
+ * what the chosen option is, and buttons that copy a field (`data-copy` names it). Nothing else.
  */
 (() => {
   "use strict";
@@ -49,6 +49,21 @@
       select.addEventListener("change", show);
       show();
     }
+    document.addEventListener("click", async (event) => {
+      const copy = event.target.closest?.("[data-copy]");
+      if (!copy) return;
+      const field = document.querySelector(copy.dataset.copy);
+      field.select();
+      try {
+        await navigator.clipboard.writeText(field.value);
+      } catch {
+        document.execCommand("copy"); // plain http has no clipboard object
+      }
+      const before = copy.textContent;
+      if (before === copy.dataset.copied) return;
+      copy.textContent = copy.dataset.copied;
+      setTimeout(() => { copy.textContent = before; }, 2_000);
+    });
     const menu = document.querySelector("[data-menu-button]");
     const nav = document.getElementById("site-nav");
     if (menu && nav) {

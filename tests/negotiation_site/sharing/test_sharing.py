@@ -59,6 +59,19 @@ def test_a_stranger_with_the_link_sees_who_took_what_and_no_value_word_or_name()
     assert game.room.public_id not in page
 
 
+@pytest.mark.parametrize(
+    ("price_cents", "buyer_reads", "seller_reads"),
+    [
+        (9_500, "Bought at $95.00, at a loss", "Sold for $95.00 and took all there was to share, and more"),
+        (3_500, "Bought at $35.00 and took all there was to share, and more", "Sold for $35.00, at a loss"),
+    ],
+)
+def test_a_deal_beyond_somebodys_value_is_told_in_words(price_cents: int, buyer_reads: str, seller_reads: str) -> None:
+    game = played(people=(B1, SELLER), price_cents=price_cents, consent="public")
+    for party, reads in ((B1, buyer_reads), (SELLER, seller_reads)):
+        assert reads in browser().get(shared(game, party)).content.decode()
+
+
 def test_previews_get_a_title_a_text_and_a_picture_of_their_size() -> None:
     where = shared(played(people=(B1, SELLER), consent="public"))
     page = browser().get(where).content.decode()
