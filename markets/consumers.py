@@ -18,11 +18,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
-from markets import identity, room_frames, services, trace, wire
+from markets import identity, publishing, room_frames, services, trace, wire
 from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
-from markets.selectors import SeatView, fresh_seat, seat_of, seat_view
+from markets.room_rows import Table
+from markets.selectors import SeatView, fresh_table, seat_of, table_view
 from markets.services import RoomError
 
 HEAL_S = 15.0
@@ -59,7 +60,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
         self.origin = origin_of_socket(scheme=self.scope.get("scheme", "ws"), headers=self.scope["headers"])
         self._recent: list[float] = []
         self._sending = asyncio.Lock()
-        self.group = services.group_of(seat.room.public_id)
+        self.group = publishing.group_of(seat.room.public_id)
         await self.channel_layer.group_add(self.group, self.channel_name)
         await database_sync_to_async(services.touch_seat)(seat=seat)
         await self._send_view(always=True)
@@ -104,13 +105,14 @@ class RoomConsumer(AsyncWebsocketConsumer):
             return
         now = timezone.now()
         try:
-            reply = await database_sync_to_async(self._answer)(frame, now)
+            if isinstance(frame, wire.Act):
+                reply = await self._move(frame, now)
+            else:
+                reply = await database_sync_to_async(self._answer)(frame, now)
         except RoomError as error:
             await self._send(wire.error(error.code, error.sentence))
             await self.close(CLOSE_STRANGER)
             return
-        if isinstance(frame, wire.Act):
-            await self._send_view()
         if reply is not None:
             if reply["type"] == "view":
                 self.seq = reply["seq"]
@@ -154,16 +156,30 @@ class RoomConsumer(AsyncWebsocketConsumer):
                 self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
             )
 
+    async def _move(self, frame: wire.Act, now: datetime) -> dict[str, Any] | None:
+        """Carry a move out and draw the page after it in one go; whoever moves sees it before it is acknowledged."""
+
+        def carry_out() -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+            return self._answer(frame, now), self._view_frame()
+
+        async with self._sending:
+            reply, drawn = await database_sync_to_async(carry_out)()
+            await self._show(drawn)
+        return reply
+
     async def _send_view(self, *, always: bool = False) -> None:
         async with self._sending:
-            found = await database_sync_to_async(self._view_frame)()
-            if found is None:
-                await self.close(CLOSE_STRANGER)
-                return
-            stamp = (found["seq"], found["ended"], found["panels"])
-            if always or stamp != self.stamp:
-                self.stamp, self.seq = stamp, found["seq"]
-                await self._send(found)
+            await self._show(await database_sync_to_async(self._view_frame)(), always=always)
+
+    async def _show(self, drawn: dict[str, Any] | None, *, always: bool = False) -> None:
+        """Send what was drawn, unless the page shows it; close where nobody may look any more."""
+        if drawn is None:
+            await self.close(CLOSE_STRANGER)
+            return
+        stamp = (drawn["seq"], drawn["ended"], drawn["panels"])
+        if always or stamp != self.stamp:
+            self.stamp, self.seq = stamp, drawn["seq"]
+            await self._send(drawn)
 
     async def _heal(self) -> None:
         with suppress(OSError):  # The page has gone; the server says so when something is sent to it.
@@ -175,19 +191,20 @@ class RoomConsumer(AsyncWebsocketConsumer):
                 await self._send_view()
 
     def _answer(self, frame: wire.ClientFrame, now: datetime) -> dict[str, Any] | None:
-        seat = Seat.objects.select_related("room__market").filter(pk=self.seat.pk).first()
-        if seat is None or not self._still_sits(seat):
+        found = fresh_table(self.seat)
+        if found is None or not self._still_sits(found[1]):
             raise RoomError("not_seated", _("You do not sit in this room any more."))
-        return room_frames.answer(seat, frame, origin=self.origin, now=now, shown=self.shown)
+        return room_frames.answer(found[1], frame, origin=self.origin, now=now, shown=self.shown)
 
     def _still_sits(self, seat: Seat) -> bool:
         return self.sits_there(seat, identity.stored_session(self.scope["session"].session_key))
 
     def _view_frame(self) -> dict[str, Any] | None:
-        current = fresh_seat(self.seat)
-        if current is None:
-            return None
-        view, self.version = seat_view(current), current.room.version
+        found = fresh_table(self.seat)
+        return None if found is None else self._draw(*found)
+
+    def _draw(self, table: Table, seat: Seat) -> dict[str, Any]:
+        view, self.version = table_view(table, seat, after=self.seq), table.room.version
         return wire.view_frame(self.shown(view), after=self.seq, origin=self.origin, now=timezone.now())
 
     def _too_many(self) -> bool:

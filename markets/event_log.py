@@ -7,20 +7,38 @@ that locked the room.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 import msgspec
 from django.db import transaction
+from django.utils import timezone
 
+from markets import statements
+from markets.engine.observation import SeenEvent, seen_events
 from markets.engine.protocol import Event, LogEntry, Party, encode
 from markets.engine.scenarios import decode_scenario
 from markets.engine.state import State, evolve, initial
 from markets.models import Room, RoomEvent, Utterance
+from markets.statements import Reading, Slot
 
 MAX_KEPT_FOLDS = 500
 
+_EVENT = ("room_id", "n", "at_ms", "party", "event", "client_move_id", "created_at")
+_UTTERANCE = ("room_id", "n", "party", "talk", "thought")
+
 _events = msgspec.json.Decoder(Event, strict=True)
+_newer: Reading[tuple[int, int, str]] = Reading(
+    lambda: (
+        RoomEvent.objects.filter(
+            room=Slot("room", Room._meta.pk),
+            n__gt=Slot("after", RoomEvent._meta.get_field("n")),
+            n__lte=Slot("until", RoomEvent._meta.get_field("n")),
+        )
+        .order_by("n")
+        .values_list("n", "at_ms", "event")
+    )
+)
 _kept: OrderedDict[str, "Fold"] = OrderedDict()
 _lock = Lock()
 
@@ -31,6 +49,14 @@ class Fold:
 
     log: tuple[LogEntry, ...]
     state: State
+    _seen: dict[Party, tuple[SeenEvent, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def seen(self, party: Party) -> tuple[SeenEvent, ...]:
+        """The log as `party` may know it: what the secrecy gate lets through, asked once for each party of this fold."""
+        events = self._seen.get(party)
+        if events is None:
+            events = self._seen[party] = seen_events(self.state.scenario, self.log, party)
+        return events
 
 
 class LogGap(RuntimeError):
@@ -87,31 +113,36 @@ def append(
     for event in events:
         state = evolve(state, event)
         entries.append(LogEntry(state.version, at_ms, event))
-    RoomEvent.objects.bulk_create(
-        RoomEvent(
-            room=room,
-            n=entry.n,
-            at_ms=at_ms,
-            party=party,
-            event=encode(entry.event).decode(),
-            client_move_id=client_move_id if entry is entries[0] else "",
+    now = timezone.now()
+    first = entries[0].n
+    commands = [
+        statements.insert(
+            RoomEvent,
+            _EVENT,
+            [
+                (
+                    room.pk,
+                    each.n,
+                    at_ms,
+                    party,
+                    encode(each.event).decode(),
+                    client_move_id if each.n == first else "",
+                    now,
+                )
+                for each in entries
+            ],
         )
-        for entry in entries
-    )
+    ]
     if talk or thought:
-        Utterance.objects.create(room=room, n=entries[0].n, party=party, talk=talk, thought=thought)
+        commands.append(statements.insert(Utterance, _UTTERANCE, [(room.pk, first, party, talk, thought)]))
+    statements.run(*commands)
     room.version = state.version
     return Fold(log=(*fold.log, *entries), state=state)
 
 
 def _catch_up(room: Room, fold: Fold) -> Fold:
-    rows = (
-        RoomEvent.objects.filter(room=room, n__gt=fold.state.version, n__lte=room.version)
-        .order_by("n")
-        .values_list("n", "at_ms", "event")
-    )
     state, entries = fold.state, []
-    for n, at_ms, event_text in rows:
+    for n, at_ms, event_text in _newer.all(room=room.pk, after=fold.state.version, until=room.version):
         event = _events.decode(event_text)
         state = evolve(state, event)
         if state.version != n:

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from django.utils.translation import gettext as _
 
-from markets import event_log, room_page, services, wire
+from markets import event_log, room_page, selectors, services, wire
 from markets.engine.money import AmountError, format_amount, format_plain, parse_amount
 from markets.engine.protocol import IllegalAction, RefusalCode, Role
 from markets.engine.talk_prices import find_prices
 from markets.models import Seat
 from markets.refusals import refusal_sentence
-from markets.selectors import SeatView, fresh_seat_view
+from markets.selectors import SeatView
 from markets.services import RoomError
 
 
@@ -42,7 +42,7 @@ def answer(
         case wire.ReadPrice():
             return _read_price(_view(seat), frame)
         case wire.Resync():
-            return wire.view_frame(shown(_view(seat)), after=frame.after, origin=origin, now=now)
+            return wire.view_frame(shown(_view(seat, after=frame.after)), after=frame.after, origin=origin, now=now)
         case wire.Ping():
             services.touch_seat(seat=seat, now=now)
             return {"type": "pong"}
@@ -50,11 +50,16 @@ def answer(
             return None
 
 
-def _view(seat: Seat) -> SeatView:
-    view = fresh_seat_view(seat)
+def _view(seat: Seat, *, after: int | None = None) -> SeatView:
+    """The seat's view as it is now, with the words that were said after its event `after`; without words if None."""
+    view = selectors.fresh_seat_view(seat, after=after)
     if view is None:
-        raise RoomError("not_seated", _("You do not sit in this room any more."))
+        raise _not_seated()
     return view
+
+
+def _not_seated() -> RoomError:
+    return RoomError("not_seated", _("You do not sit in this room any more."))
 
 
 def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
@@ -76,7 +81,9 @@ def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
         return wire.refused(move, error.code.value, refusal_sentence(error.code))
     except RoomError as error:
         return wire.refused(move, error.code, error.sentence)
-    seq = _view(seat).seq
+    seq = selectors.last_seq(seat)
+    if seq is None:
+        raise _not_seated()
     return {
         "type": "ack",
         "client_move_id": move,

@@ -7,6 +7,7 @@ The numbers and names are the same for the first paint and for every live update
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from django.urls import reverse
@@ -333,12 +334,17 @@ def offer_line(view: SeatView, *, product: int, offers: list[tuple[SeenThread, S
                 key=f"{'mine' if offer.mine else 'theirs'}-{thread.buyer}-{product}",
             )
         )
+    core = (min(own, listed) * 3 // 10, max(own, listed) * 115 // 100 + 1)
+    return _laid_out(_line_title(view, product, offers), tuple(marks), core, view.role.value, observation.currency)
+
+
+@lru_cache(maxsize=1_000)
+def _laid_out(
+    title: str, marks: tuple[Mark, ...], core: tuple[Cents, Cents], gain_for: presentation.Role, currency: str
+) -> presentation.PriceLine:
+    """Where everything on a line goes; the same for the same marks, and most moves are not offers."""
     return presentation.price_line(
-        title=_line_title(view, product, offers),
-        marks=marks,
-        money=lambda cents: _tick(cents, observation.currency),
-        core=(min(own, listed) * 3 // 10, max(own, listed) * 115 // 100 + 1),
-        gain_for=view.role.value,
+        title=title, marks=marks, money=lambda cents: _tick(cents, currency), core=core, gain_for=gain_for
     )
 
 
@@ -430,13 +436,12 @@ def _turn_text(view: SeatView, *, mine: bool) -> str:
 # --- Threads --------------------------------------------------------------------------------------
 
 
-def thread_panels(view: SeatView) -> tuple[presentation.ThreadPanel, ...]:
-    """Every conversation of this seat, with its log."""
-    return tuple(thread_panel(view, thread) for thread in view.observation.threads)
+def thread_panels(view: SeatView, *, with_log: bool = True) -> tuple[presentation.ThreadPanel, ...]:
+    """Every conversation of this seat, with its log unless a page shows that already."""
+    return tuple(_thread_panel(view, thread, with_log=with_log) for thread in view.observation.threads)
 
 
-def thread_panel(view: SeatView, thread: SeenThread) -> presentation.ThreadPanel:
-    """One conversation."""
+def _thread_panel(view: SeatView, thread: SeenThread, *, with_log: bool) -> presentation.ThreadPanel:
     number = thread_number(view, thread.buyer)
     status, status_text = _thread_status(view, thread)
     several = view.role is Role.SELLER and view.observation.buyers > 1
@@ -456,7 +461,7 @@ def thread_panel(view: SeatView, thread: SeenThread) -> presentation.ThreadPanel
         status_text=status_text,
         items=tuple(
             item
-            for event in view.events
+            for event in (view.events if with_log else ())
             if event.thread in (thread.buyer, 0)
             for item in (event_item(view, event, thread=number),)
             if item is not None

@@ -6,13 +6,13 @@ It carries no scenario and no log, so nothing private can reach a template by wa
 revealed after the end comes from `revealed`, which refuses a room that is still going.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from markets import event_log
+from markets import event_log, room_rows
 from markets.engine import observation
 from markets.engine.observation import Observation, SeenEvent
 from markets.engine.protocol import LogEntry, Party, Role, buyer_of, role_of
@@ -28,6 +28,8 @@ from markets.models import (
     SeatKind,
     Utterance,
 )
+from markets.room_rows import Table
+from markets.statements import Reading, Slot
 
 TOLD = "told"
 """Kind of a counterpart of whom people are told no more than `Counterpart.name`, whoever it is."""
@@ -55,7 +57,7 @@ class SeatView:
     observation: Observation
     events: tuple[SeenEvent, ...]
     talk: Mapping[int, str]
-    """Words by log number, of events that this seat sees."""
+    """Words by log number, of events that this seat sees; of the latest alone where a page shows the others already."""
     counterparts: tuple[Counterpart, ...]
     consent_scope: str
     deadline_at: datetime | None
@@ -116,18 +118,27 @@ def seat_of(*, public_id: str, participant: Participant | None) -> Seat | None:
 
 def seat_view(seat: Seat) -> SeatView:
     """The view of `seat`, which must carry its room and market."""
+    return _view(seat, list(seat.room.seats.all()), words_after=0)
+
+
+def table_view(table: Table, seat: Seat, *, after: int | None) -> SeatView:
+    """The view of a seat at `table`, with the words of what it has seen after its own event number `after` alone: all
+    that a page needs that shows the earlier ones already."""
+    return _view(seat, list(table.seats.values()), words_after=after)
+
+
+def _view(seat: Seat, seats: list[Seat], *, words_after: int | None) -> SeatView:
     room = seat.room
     fold = event_log.load(room)
     event_log.keep(room, fold)
-    events = observation.seen_events(fold.state.scenario, fold.log, seat.party)
-    seats = list(room.seats.all())
+    events = fold.seen(seat.party)
     return SeatView(
         public_id=room.public_id,
         party=seat.party,
         status=room.status,
         observation=observation.observe(fold.state, seat.party),
         events=events,
-        talk=_talk(room, [event.n for event in events]),
+        talk={} if words_after is None else _talk(room, events[max(0, words_after) :]),
         counterparts=_counterparts(seat, seats),
         consent_scope=seat.consent_scope,
         deadline_at=seat.deadline_at,
@@ -139,19 +150,30 @@ def seat_view(seat: Seat) -> SeatView:
     )
 
 
-def fresh_seat(seat: Seat) -> Seat | None:
-    """A seat with its room as the database has it now; None when whoever sat there does not any more."""
-    return (
-        Seat.objects.filter(pk=seat.pk, kind=SeatKind.PERSON, participant=seat.participant_id)
-        .select_related("room__market", "participant")
-        .first()
-    )
+def fresh_table(seat: Seat) -> tuple[Table, Seat] | None:
+    """The seat's table as the database has it now, and the seat at it; None when whoever sat there does not any more."""
+    table = room_rows.table(seat.room_id)
+    current = None if table is None else table.seats.get(seat.party)
+    if table is None or current is None or current.pk != seat.pk:
+        return None
+    sits = current.kind == SeatKind.PERSON and current.participant_id == seat.participant_id
+    return (table, current) if sits else None
 
 
-def fresh_seat_view(seat: Seat) -> SeatView | None:
-    """The view of a seat as the database has it now; None when whoever sat there does not any more."""
-    current = fresh_seat(seat)
-    return None if current is None else seat_view(current)
+def fresh_seat_view(seat: Seat, *, after: int | None = 0) -> SeatView | None:
+    """The view of a seat as the database has it now, with words as in `table_view`; None when whoever sat there does
+    not any more."""
+    found = fresh_table(seat)
+    return None if found is None else table_view(*found, after=after)
+
+
+def last_seq(seat: Seat) -> int | None:
+    """Number of the last event that a seat has seen by now; None as above."""
+    found = fresh_table(seat)
+    if found is None:
+        return None
+    fold = event_log.load(found[0].room)
+    return len(fold.seen(seat.party))
 
 
 def revealed(room: Room) -> Revealed:
@@ -163,10 +185,22 @@ def revealed(room: Room) -> Revealed:
     return Revealed(scenario=fold.state.scenario, log=fold.log, episode=episode)
 
 
-def _talk(room: Room, numbers: list[int]) -> dict[int, str]:
-    spoken = Utterance.objects.filter(room=room).exclude(talk="").values_list("n", "talk")
-    allowed = set(numbers)
-    return {n: talk for n, talk in spoken if n in allowed}
+_spoken: Reading[tuple[int, str]] = Reading(
+    lambda: (
+        Utterance.objects.filter(room=Slot("room", Room._meta.pk), n__gte=Slot("since", Utterance._meta.get_field("n")))
+        .exclude(talk="")
+        .order_by()
+        .values_list("n", "talk")
+    )
+)
+
+
+def _talk(room: Room, events: Sequence[SeenEvent]) -> dict[int, str]:
+    """What was said with these events, which a seat sees, by log number."""
+    if not events:
+        return {}
+    allowed = {event.n for event in events}
+    return {n: talk for n, talk in _spoken.all(room=room.pk, since=events[0].n) if n in allowed}
 
 
 def _counterparts(own: Seat, seats: list[Seat]) -> tuple[Counterpart, ...]:

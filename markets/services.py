@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.db import transaction
 from django.utils import timezone
-from redis.exceptions import RedisError
 
-from markets import episodes, event_log, room_clock
-from markets.engine import observation, rules, scenarios, splits
+from markets import episodes, event_log, publishing, room_clock, room_rows, statements
+from markets.engine import rules, scenarios, splits
 from markets.engine.protocol import (
     SELLER,
     Action,
@@ -53,13 +50,14 @@ from markets.models import (
     Participant,
     Product,
     Room,
-    RoomEvent,
     RoomStatus,
     Seat,
     SeatKind,
     TurnState,
 )
+from markets.room_rows import Table
 from markets.signals import turn_due
+from markets.statements import Command
 
 log = logging.getLogger(__name__)
 
@@ -308,7 +306,7 @@ def _start(room: Room, now: datetime) -> None:
     opening = rules.opening_events(fold.state)
     if opening:
         fold = event_log.append(room, fold, opening, party="", at_ms=0)
-    _follow_up(room, fold, now)
+    statements.run(*_follow_up(room, fold, {seat.party: seat for seat in room.seats.all()}, now))
     room.save()
 
 
@@ -331,13 +329,12 @@ def submit_action(
     """
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
+    def decide(table: Table, fold: Fold) -> Sequence[_Move]:
         # Under the lock of the room: the same move may have come in by another process just now.
-        earlier = _earlier_move(room, seat.party, client_move_id)
-        if earlier is not None:
-            raise _Repeated(earlier)
-        _check_person(seat, action, now)
-        events, _ = rules.step(fold.state, seat.party, action, room_ms(room, fold, now))
+        if table.repeated is not None:
+            raise _Repeated(Accepted(version=table.repeated, repeated=True))
+        _check_person(table.seats.get(seat.party), seat, action, now)
+        events, _ = rules.step(fold.state, seat.party, action, room_ms(table.room, fold, now))
         if seen_seq is not None:  # After the rules, whose refusal tells more than that something happened.
             _check_fresh(fold, seat.party, action, max(0, seen_seq))
         return [_Move(events, action.talk)]
@@ -359,11 +356,11 @@ def submit_agent_action(
     """
     now = now or timezone.now()
 
-    def moves(room: Room, fold: Fold) -> Sequence[_Move]:
+    def moves(table: Table, fold: Fold) -> Sequence[_Move]:
         moves, state = [], fold.state
         for each in (action, *then):
             try:
-                events, state = rules.step(state, turn.party, each, room_ms(room, fold, now))
+                events, state = rules.step(state, turn.party, each, room_ms(table.room, fold, now))
                 moves.append(_Move(events, each.talk, each.thought))
             except IllegalAction as refused:
                 events, state = rules.refuse(state, turn.party, refused.code, buyer=each.buyer)
@@ -386,21 +383,23 @@ def submit_agent_refusal(
 ) -> TurnState:
     """An agent's answer that was no move: logged as refused, under the conditions of `submit_agent_action`."""
 
-    def moves(room: Room, fold: Fold) -> Sequence[_Move]:
+    def moves(table: Table, fold: Fold) -> Sequence[_Move]:
         events, _ = rules.refuse(fold.state, turn.party, code, buyer=buyer)
         return [_Move(events, "", thought)]
 
     return _hand_in(turn, owner, moves, now or timezone.now())
 
 
-def _hand_in(turn: AgentTurn, owner: str, moves: Callable[[Room, Fold], Sequence["_Move"]], now: datetime) -> TurnState:
+def _hand_in(
+    turn: AgentTurn, owner: str, moves: Callable[[Table, Fold], Sequence["_Move"]], now: datetime
+) -> TurnState:
     """Write what `owner` has for its turn, unless somebody else holds it or its moment has gone."""
 
-    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
+    def decide(table: Table, fold: Fold) -> Sequence[_Move]:
         _finish_turn(turn, owner, TurnState.DONE)
         if not _still_due(fold.state, turn):
             raise _Superseded
-        return moves(room, fold)
+        return moves(table, fold)
 
     try:
         _change(turn.room, decide, party=turn.party, now=now)
@@ -428,7 +427,7 @@ def play_default_act(
     """Play the agent's stated default act because its move did not come. The log says so."""
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
+    def decide(table: Table, fold: Fold) -> Sequence[_Move]:
         changed = AgentTurn.objects.filter(pk=turn.pk, state__in=(TurnState.QUEUED, TurnState.RUNNING)).update(
             state=TurnState.DEFAULTED, error=reason
         )
@@ -439,7 +438,7 @@ def play_default_act(
         passed = rules.deadline_passed(turn.party)
         state = evolve(fold.state, passed)
         action = choose(state)
-        events, _ = rules.step(state, turn.party, action, room_ms(room, fold, now))
+        events, _ = rules.step(state, turn.party, action, room_ms(table.room, fold, now))
         return [_Move((passed, *events), action.talk)]
 
     try:
@@ -456,8 +455,8 @@ def expire_seat(*, seat: Seat, now: datetime | None = None) -> bool:
     """A person let the time run out: the seat is taken to have left. False when it moved after all."""
     now = now or timezone.now()
 
-    def decide(room: Room, fold: Fold) -> Sequence[_Move]:
-        current = Seat.objects.get(pk=seat.pk)
+    def decide(table: Table, fold: Fold) -> Sequence[_Move]:
+        current = table.seats[seat.party]
         if current.deadline_at is None or current.deadline_at > now:
             raise _Superseded
         events, _ = rules.expire(fold.state, seat.party)
@@ -478,8 +477,8 @@ def replace_by_agent(*, seat: Seat, agent: AgentName, now: datetime | None = Non
     """
     now = now or timezone.now()
     with transaction.atomic():
-        room = locked(seat.room)
-        current = Seat.objects.get(pk=seat.pk)
+        table = _locked_table(seat.room)
+        room, current = table.room, table.seats[seat.party]
         if room.status != RoomStatus.LIVE:
             raise RoomError("room_not_live", "This negotiation is not going on.")
         if current.kind != SeatKind.PERSON:
@@ -489,8 +488,7 @@ def replace_by_agent(*, seat: Seat, agent: AgentName, now: datetime | None = Non
         current.due_position = current.deadline_at = None
         current.save()
         fold = event_log.load(room)
-        _follow_up(room, fold, now)
-        room.save(update_fields=["version", "status", "ended_at"])
+        statements.run(*_follow_up(room, fold, table.seats, now), statements.update(room, *_CHANGED))
     _publish_after_commit(room)
 
 
@@ -520,15 +518,23 @@ class _NotOwner(Exception):
 
 def locked(room: Room) -> Room:
     """The row of `room`, locked until the transaction ends. Raises `RoomError` once its host has given it up."""
-    row = Room.objects.select_for_update(of=("self",)).select_related("market").filter(pk=room.pk).first()
-    if row is None:
+    return _locked_table(room).room
+
+
+def _locked_table(room: Room, *, party: Party = "", move: str = "") -> Table:
+    table = room_rows.locked_table(room.pk, party=party, move=move)
+    if table is None:
         raise RoomError("room_gone", "This room is not there any more: its host has given it up.")
-    return row
+    return table
+
+
+_CHANGED = ("version", "status", "ended_at")
+"""Columns of a room that a move may change."""
 
 
 def _change(
     room: Room,
-    decide: Callable[[Room, Fold], Sequence[_Move]],
+    decide: Callable[[Table, Fold], Sequence[_Move]],
     *,
     party: Party,
     now: datetime,
@@ -536,12 +542,13 @@ def _change(
 ) -> Room:
     """One transaction: lock, fold, decide, append, follow up. Publishes after the commit."""
     with transaction.atomic():
-        room = locked(room)
+        table = _locked_table(room, party=party, move=client_move_id)
+        room = table.room
         if room.status == RoomStatus.WAITING:
             raise RoomError("not_started", "The negotiation has not begun: a seat is still open.")
         fold = event_log.load(room)
         at_ms = room_ms(room, fold, now)
-        for move in decide(room, fold):
+        for move in decide(table, fold):
             fold = event_log.append(
                 room,
                 fold,
@@ -552,41 +559,41 @@ def _change(
                 talk=move.talk,
                 thought=move.thought,
             )
-        _follow_up(room, fold, now)
-        room.save(update_fields=["version", "status", "ended_at"])
+        statements.run(*_follow_up(room, fold, table.seats, now), statements.update(room, *_CHANGED))
     event_log.keep(room, fold)
     _publish_after_commit(room, moved=True)
     return room
 
 
-def _follow_up(room: Room, fold: Fold, now: datetime) -> None:
-    """After a change: write the record at the end, else put the next turns into the outbox."""
+def _follow_up(room: Room, fold: Fold, seats: Mapping[Party, Seat], now: datetime) -> Iterator[Command]:
+    """After a change: write the record at the end, else put the next turns into the outbox.
+
+    What is left to write of the seats comes back, to be written with the room."""
     state = fold.state
-    seats = {seat.party: seat for seat in room.seats.all()}
     if state.ended:
         room.status = RoomStatus.ENDED
         room.ended_at = now
         for seat in seats.values():
-            _set_due(seat, None, None)
+            yield from _set_due(seat, None, None)
         episodes.record_room(room, fold, seats=seats, now=now)
         return
     mechanism = state.scenario.mechanism
     if isinstance(mechanism, EventDriven):
-        _follow_clock(room, fold, mechanism, seats, now)
+        yield from _follow_clock(room, fold, mechanism, seats, now)
         return
     due = rules.parties_due(state)
     people = sum(seat.kind == SeatKind.PERSON and _still_plays(state, party) for party, seat in seats.items())
     patience = _patience(room, people)
     for party, seat in seats.items():
         if party not in due:
-            _set_due(seat, None, None)
+            yield from _set_due(seat, None, None)
         elif seat.kind == SeatKind.AGENT:
             position = rules.position(state, party)
             starts_at = _reply_at(room, state, party, position, now)
             due_at = None if starts_at is None else starts_at + AGENT_TURN_DEADLINE
             _queue_turn(room, seat, position, now, starts_at=starts_at, due_at=due_at)
         elif seat.due_position != rules.position(state, party):
-            _set_due(seat, rules.position(state, party), now + patience)
+            yield from _set_due(seat, rules.position(state, party), now + patience)
 
 
 def _reply_at(room: Room, state: State, party: Party, position: int, now: datetime) -> datetime | None:
@@ -604,7 +611,9 @@ def _patience(room: Room, people: int) -> timedelta:
     return timedelta(seconds=room.market.move_deadline_s) if people > 1 else SOLO_DEADLINE
 
 
-def _follow_clock(room: Room, fold: Fold, mechanism: EventDriven, seats: Mapping[Party, Seat], now: datetime) -> None:
+def _follow_clock(
+    room: Room, fold: Fold, mechanism: EventDriven, seats: Mapping[Party, Seat], now: datetime
+) -> Iterator[Command]:
     """As `_follow_up` where nobody takes turns: agents are asked in their time, people's deadlines run."""
     agents = [party for party, seat in seats.items() if seat.kind == SeatKind.AGENT]
     opened_at = room.opened_at or now
@@ -621,9 +630,9 @@ def _follow_clock(room: Room, fold: Fold, mechanism: EventDriven, seats: Mapping
     for party, seat in seats.items():
         position = rules.position(fold.state, party)
         if party not in plan.people:
-            _set_due(seat, None, None)
+            yield from _set_due(seat, None, None)
         elif seat.due_position != position:
-            _set_due(seat, position, now + patience)
+            yield from _set_due(seat, position, now + patience)
 
 
 def _still_plays(state: State, party: Party) -> bool:
@@ -631,10 +640,15 @@ def _still_plays(state: State, party: Party) -> bool:
     return party == SELLER or state.thread(buyer_of(party)).status is ThreadStatus.OPEN
 
 
-def _set_due(seat: Seat, position: int | None, deadline_at: datetime | None) -> None:
+def _set_due(seat: Seat, position: int | None, deadline_at: datetime | None) -> Iterator[Command]:
     if (seat.due_position, seat.deadline_at) != (position, deadline_at):
         seat.due_position, seat.deadline_at = position, deadline_at
-        seat.save(update_fields=["due_position", "deadline_at"])
+        yield statements.update(seat, "due_position", "deadline_at")
+
+
+_TURN = (
+    "room_id", "party", "position", "state", "owner", "starts_at", "due_at", "attempts", "error", "created_at",
+)  # fmt: skip
 
 
 def _queue_turn(
@@ -646,28 +660,24 @@ def _queue_turn(
     starts_at: datetime | None = None,
     due_at: datetime | None = None,
 ) -> None:
-    turn, created = AgentTurn.objects.get_or_create(
-        room=room,
-        party=seat.party,
-        position=position,
-        defaults={"starts_at": starts_at, "due_at": due_at or now + AGENT_TURN_DEADLINE},
-    )
+    due_at = due_at or now + AGENT_TURN_DEADLINE
+    row = (room.pk, seat.party, position, TurnState.QUEUED, "", starts_at, due_at, 0, "", timezone.now())
+    turn_id = statements.insert_once(AgentTurn, _TURN, row)
     delay = timedelta() if starts_at is None else max(timedelta(), starts_at - now)
-    if created and delay <= ANNOUNCED_AHEAD:
-        transaction.on_commit(lambda: _announce(turn.pk, delay.total_seconds()))
+    if turn_id is not None and delay <= ANNOUNCED_AHEAD:
+        transaction.on_commit(lambda: _announce(turn_id, delay.total_seconds()))
 
 
 def _announce(turn_id: int, delay_s: float) -> None:
     turn_due.send(sender=AgentTurn, turn_id=turn_id, delay_s=delay_s)
 
 
-def _check_person(seat: Seat, action: Action, now: datetime) -> None:
-    """Raise unless the person still sits there, in time, and has said who may use the game.
+def _check_person(current: Seat | None, seat: Seat, action: Action, now: datetime) -> None:
+    """Raise unless the person of `seat` still sits there, in time, and has said who may use the game.
 
     Nobody is held who wants to go. A move after the deadline is late even if no clock has looked yet.
     """
-    current = Seat.objects.get(pk=seat.pk)
-    if current.kind != SeatKind.PERSON or current.participant_id != seat.participant_id:
+    if current is None or current.kind != SeatKind.PERSON or current.participant_id != seat.participant_id:
         raise RoomError("not_seated", "You do not sit in this room any more.")
     if not current.consent_scope and not isinstance(action, Leave):
         raise RoomError("no_consent", "Choose first who may use this game.")
@@ -678,7 +688,7 @@ def _check_person(seat: Seat, action: Action, now: datetime) -> None:
 def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> None:
     """Raise unless the sender had seen everything that happened in the thread it writes in."""
     thread = rules.thread_of(fold.state, party, action) if party == SELLER else 0
-    seen = observation.seen_events(fold.state.scenario, fold.log, party)
+    seen = fold.seen(party)
     if isinstance(fold.state.scenario.mechanism, EventDriven):
         # Nobody waits for a turn to speak; but who names a price has seen the other side's last one.
         missed = [event.event for event in seen[seen_seq:]]
@@ -687,11 +697,6 @@ def _check_fresh(fold: Fold, party: Party, action: Action, seen_seq: int) -> Non
             return
     if not isinstance(action, Leave) and any(event.thread == thread for event in seen[seen_seq:]):
         raise RoomError("stale_view", "Something happened while you were writing. Look at it, then send again.")
-
-
-def _earlier_move(room: Room, party: Party, client_move_id: str) -> Accepted | None:
-    event = RoomEvent.objects.filter(room=room, party=party, client_move_id=client_move_id).first()
-    return None if event is None else Accepted(version=event.n, repeated=True)
 
 
 def _still_due(state: State, turn: AgentTurn) -> bool:
@@ -783,11 +788,6 @@ def damage_noted(room: Room) -> Iterator[None]:
 # --- Publishing -----------------------------------------------------------------------------------
 
 
-def group_of(public_id: str) -> str:
-    """Channel-layer group of a room."""
-    return f"room.{public_id}"
-
-
 def nudge(room: Room) -> None:
     """Let every open page of the room look at once; nothing is written."""
     _publish_after_commit(room)
@@ -798,23 +798,19 @@ def _publish_after_commit(room: Room, *, moved: bool = False) -> None:
 
     `moved` says that everything that changed is in this version: a page that was drawn from it need not look again."""
     message = {"type": "room.nudge", "version": room.version, "moved": moved}
-    transaction.on_commit(lambda: _send(group_of(room.public_id), message))
+    transaction.on_commit(lambda: _send(publishing.group_of(room.public_id), message))
 
 
 def _send(group: str, message: dict[str, object]) -> None:
-    layer = get_channel_layer()
-    if layer is None:
-        return
-    try:
-        async_to_sync(layer.group_send)(group, message)
-    except (RedisError, OSError) as error:
-        log.warning("Nobody was nudged in %s: %s", group, error)
+    publishing.send(group, message)
 
 
 def show_writing(*, room: Room, party: Party) -> None:
     """Show that an agent is writing, to those who may know whom it writes to; kept nowhere."""
     if (thread := _shown_in(room, party)) is not None:
-        _send(group_of(room.public_id), {"type": "room.typing", "role": role_of(party).value, "buyer": thread})
+        _send(
+            publishing.group_of(room.public_id), {"type": "room.typing", "role": role_of(party).value, "buyer": thread}
+        )
 
 
 def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
@@ -827,7 +823,7 @@ def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
             "buyer": thread,
             "plays_on": plays_on,
         }
-        _send(group_of(room.public_id), sign)
+        _send(publishing.group_of(room.public_id), sign)
 
 
 def _shown_in(room: Room, party: Party) -> int | None:

@@ -8,12 +8,15 @@ partials as the first paint.
 
 import re
 import unicodedata
+from collections.abc import Hashable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
 from django.template.loader import render_to_string
 from django.utils.html import escape
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from markets import room_page
@@ -28,7 +31,11 @@ from markets.engine.protocol import (
     SearchPrice,
     Wait,
 )
+from markets.presentation import StatusBar
 from markets.selectors import SeatView
+
+MAX_KEPT_PANELS = 4_000
+"""A few kilobytes each."""
 
 MAX_FRAME_CHARS = 65_536
 """What is longer is answered with a sentence, up to the web server's own limit of 262,144 bytes (`--ws-max-size`: as many
@@ -210,18 +217,19 @@ def view_frame(view: SeatView, *, after: int, origin: str, now: datetime) -> dic
     """Everything that changed for a seat after its event number `after`."""
     after = min(max(0, after), view.seq)
     awaiting = room_page.awaiting(view)
+    status = room_page.status_bar(view)
     return {
         "type": "view",
         "seq": view.seq,
         "after": after,
         "items": _items(view, after),
-        "panels": _panels(view, origin=origin),
-        "my_turn": room_page.my_turn(view),
+        "panels": _panels(view, status, origin=origin),
+        "my_turn": status.my_turn,
         "awaiting": list(awaiting),
         "ended": view.ended,
         "deadline_at": room_page.deadline_at_ms(view),
         "server_time": room_page.epoch_ms(now),
-        "status_line": room_page.status_bar(view).turn_text,
+        "status_line": status.turn_text,
     }
 
 
@@ -237,20 +245,29 @@ def _items(view: SeatView, after: int) -> list[dict[str, Any]]:
     return items
 
 
-def _panels(view: SeatView, *, origin: str) -> dict[str, str]:
-    """Every replaceable part of the page, by element id."""
-    waiting = room_page.waiting(view, origin=origin)
+def _panels(view: SeatView, status: StatusBar, *, origin: str) -> dict[str, str]:
+    """Every replaceable part of the page, by element id. None of them shows what was said."""
     panels: dict[str, str] = {
         "panel-opponent": escape(room_page.opponent_text(view)),
-        "panel-card": render_to_string("markets/_private_card.html", {"card": room_page.private_card(view)}),
-        "panel-status": render_to_string("markets/_status_bar.html", {"status": room_page.status_bar(view)}),
-        "panel-waiting": render_to_string("markets/_waiting.html", {"waiting": waiting}),
+        "panel-card": _drawn("markets/_private_card.html", "card", room_page.private_card(view)),
+        "panel-status": _drawn("markets/_status_bar.html", "status", status),
+        "panel-waiting": _drawn("markets/_waiting.html", "waiting", room_page.waiting(view, origin=origin)),
     }
-    for thread in room_page.thread_panels(view):
-        context = {"thread": thread}
-        panels[f"panel-thread-{thread.thread}"] = render_to_string("markets/_thread_status.html", context)
-        panels[f"panel-offers-{thread.thread}"] = render_to_string("markets/_standing_offers.html", context)
+    for thread in room_page.thread_panels(view, with_log=False):
+        panels[f"panel-thread-{thread.thread}"] = _drawn("markets/_thread_status.html", "thread", thread)
+        panels[f"panel-offers-{thread.thread}"] = _drawn("markets/_standing_offers.html", "thread", thread)
     return panels
+
+
+def _drawn(template: str, name: str, shown: Hashable) -> str:
+    """A partial filled with one thing. Most moves leave most panels as they were, so the latest are kept: by everything
+    that goes into them, so that another seat, value or language is another panel."""
+    return _draw(template, name, shown, get_language())
+
+
+@lru_cache(maxsize=MAX_KEPT_PANELS)
+def _draw(template: str, name: str, shown: Hashable, language: str | None) -> str:
+    return render_to_string(template, {name: shown})
 
 
 def error(code: str, sentence: str) -> dict[str, Any]:

@@ -213,7 +213,8 @@ def open_turns(*, rooms: list[str]) -> int:
 
 
 def move_cpu(*, moves: int, seed: int) -> dict[str, float]:
-    """CPU in milliseconds of what a web process does for one move, without the socket: the answer, and one view drawn.
+    """CPU in milliseconds of what a web process does for one move, without the line: the answer of the socket, with its
+    look at who sits there, and one view drawn.
 
     The median of so many moves of two people who talk in turn.
     """
@@ -221,28 +222,44 @@ def move_cpu(*, moves: int, seed: int) -> dict[str, float]:
 
     from django.utils import timezone
 
-    from markets import room_frames, selectors, wire
-    from markets.models import Seat
+    from markets import wire
 
     seats = _open(Table(LONG, ("buyer-1", "seller"), 1), seed=seed, hanging=False)
+    pages = [_page(seat) for seat in sorted(seats, key=lambda seat: seat["party"] != "seller")]
     answers, views = [], []
     for number in range(moves):
-        chair = Seat.objects.get(room__public_id=seats[0]["room"], party=("seller", "buyer-1")[number % 2])
+        page = pages[number % 2]
         before = time.process_time()
-        seat = Seat.objects.select_related("room__market").get(pk=chair.pk)
         action = wire.SayWire(buyer=1, talk="Let me think about it.")
         frame = wire.Act(client_move_id=f"m{number}", seen=None, action=action)
-        reply = room_frames.answer(seat, frame, origin=ORIGIN, now=timezone.now())
+        reply = page._answer(frame, timezone.now())
         between = time.process_time()
-        current = selectors.fresh_seat(chair)
-        assert current is not None
-        json.dumps(wire.view_frame(selectors.seat_view(current), after=number, origin=ORIGIN, now=timezone.now()))
+        drawn = page._view_frame()
+        json.dumps(drawn)
         after = time.process_time()
-        if reply is None or reply["type"] != "ack":
+        if reply is None or reply["type"] != "ack" or drawn is None:
             raise RuntimeError(f"move {number} was answered {reply}")
+        page.seq = drawn["seq"]
         answers.append(between - before)
         views.append(after - between)
     return {"answer": statistics.median(answers) * 1e3, "view": statistics.median(views) * 1e3}
+
+
+def _page(entry: Mapping[str, Any]) -> Any:
+    """The socket's end of a page at this seat, without a socket."""
+    from django.conf import settings
+    from django.contrib.sessions.backends.db import SessionStore
+
+    from markets.consumers import RoomConsumer
+    from markets.models import Seat
+
+    page = RoomConsumer()
+    page.scope = {"session": SessionStore(entry["cookies"][settings.SESSION_COOKIE_NAME])}
+    page.seat = Seat.objects.select_related("room__market", "participant").get(
+        room__public_id=entry["room"], party=entry["party"]
+    )
+    page.origin = ORIGIN
+    return page
 
 
 def judge(*, ledger: str) -> dict[str, Any]:
