@@ -9,11 +9,11 @@ import random
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import regex
-from numpy.typing import NDArray
+import torch
 
 _PIECE = re.compile(r'\s*(?:"((?:\\.|[^"\\])*)"|(\[(?:\\.|[^\]\\])*\])|([A-Za-z][\w-]*)|(\{\d+,?\d*\}|[|()?*+]))')
 _ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
@@ -89,40 +89,52 @@ FEW = 32
 """Of the likeliest tokens, those that are tried before all are looked at by their first letters."""
 
 
-def next_token(
-    scores: NDArray[np.float32],
-    *,
-    temperature: float,
-    chance: random.Random,
-    form: Form,
-    text: str,
-    words: Words,
-    stop: int,
-) -> int:
-    """The next token of an answer that is held to a form; the stop token where nothing else is left."""
-    ranked = scores.astype(np.float64)
-    if temperature > 0:  # Gumbel's trick: in this order, the first that is allowed is a draw among those allowed.
-        noise = np.random.default_rng(chance.getrandbits(63)).gumbel(size=ranked.shape)
-        ranked = ranked / temperature + noise
-    fitting = ranked[: len(words.texts)]  # A model may have more scores than its tokenizer has tokens.
-    may_end = form.ends(text)
-    if not may_end:
-        fitting[stop] = -np.inf
+class Ranked(NamedTuple):
+    """The tokens of some answers in the order in which they are tried."""
 
-    def first_fitting(tokens: NDArray[np.intp]) -> int | None:
-        for token in tokens.tolist():
-            if token == stop and may_end:
-                return stop
-            if words.texts[token] and fitting[token] > -np.inf and form.begins(text + words.texts[token]):
-                return int(token)
+    ranks: torch.Tensor
+    """(B, V): the higher, the earlier."""
+    first: list[list[int]]
+    """The first `FEW` of each row, in order."""
+
+
+def ranked(scores: torch.Tensor, *, temperatures: Sequence[float], chances: Sequence[random.Random]) -> Ranked:
+    """An order of the tokens of each row. Gumbel's trick: in it, the first that is allowed is a draw among those
+    allowed; at temperature 0 the likeliest comes first."""
+    ranks = scores.float()
+    drawn = [row for row, temperature in enumerate(temperatures) if temperature > 0]
+    if drawn:
+        size = ranks.shape[1]
+        noise = np.stack(
+            [np.random.default_rng(chances[row].getrandbits(63)).random(size, dtype=np.float32) for row in drawn]
+        )
+        gumbel = -torch.log(-torch.log(torch.from_numpy(noise).to(ranks.device)))
+        scale = torch.tensor([temperatures[row] for row in drawn], device=ranks.device)[:, None]
+        ranks = ranks.clone()
+        ranks[drawn] = ranks[drawn] / scale + gumbel
+    return Ranked(ranks, ranks.topk(min(FEW, ranks.shape[1]), dim=-1).indices.tolist())
+
+
+def next_token(order: Ranked, row: int, *, form: Form, text: str, words: Words, stop: int) -> int:
+    """The next token of an answer that is held to a form; the stop token where nothing else is left."""
+    may_end = form.ends(text)
+
+    def first_fitting(tokens: Sequence[int]) -> int | None:
+        for token in tokens:
+            if token == stop:
+                if may_end:
+                    return stop
+            elif token < len(words.texts) and words.texts[token] and form.begins(text + words.texts[token]):
+                return token
         return None
 
-    few = np.argpartition(-fitting, min(FEW, len(fitting) - 1))[:FEW]
-    found = first_fitting(few[np.argsort(-fitting[few])])
+    found = first_fitting(order.first[row])
     if found is not None:
         return found
-    allowed = np.array([form.begins(text + letter) for letter in words.firsts] + [False])[words.first_of]
+    letters = np.array([form.begins(text + letter) for letter in words.firsts] + [False])
+    allowed = letters[words.first_of]
     allowed[stop] = may_end
+    ranks = order.ranks[row, : len(words.texts)].cpu().numpy()  # A model may have more scores than there are tokens.
     tokens = np.flatnonzero(allowed)
-    found = first_fitting(tokens[np.argsort(-fitting[tokens])])
+    found = first_fitting(tokens[np.argsort(-ranks[tokens])].tolist())
     return stop if found is None else found

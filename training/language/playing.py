@@ -118,11 +118,11 @@ class LocalWriter:
                 temperatures=[questions[row].temperature for row in held],
                 chances=[0.0 if done[row] else draws[row].random() for row in held],
             )
+            for place, token in self._formed(scores, questions, written, draws, held=held, done=done):
+                tokens[place] = token
             for place, row in enumerate(held):
                 if done[row]:
                     continue
-                if questions[row].grammar:
-                    tokens[place] = self._formed(scores[place], questions[row], written[row], draws[row])
                 written[row].ids.append(tokens[place])
                 written[row].logprobs.append(logprobs[place])
                 done[row] = tokens[place] == self._stop or len(written[row].ids) >= questions[row].longest
@@ -163,17 +163,41 @@ class LocalWriter:
         )
         return cache, output.logits[:, -1]
 
-    def _formed(self, scores: torch.Tensor, question: Question, so_far: Written, chance: random.Random) -> int:
+    def _formed(
+        self,
+        scores: torch.Tensor,
+        questions: Sequence[Question],
+        written: Sequence[Written],
+        draws: Sequence[random.Random],
+        *,
+        held: Sequence[int],
+        done: Sequence[bool],
+    ) -> list[tuple[int, int]]:
+        """The next token at each place whose answer is held to a form."""
+        places = [place for place, row in enumerate(held) if questions[row].grammar and not done[row]]
+        if not places:
+            return []
         self._words = self._words or forms.words_of(self._tokenizer)
-        return forms.next_token(
-            scores.float().cpu().numpy(),
-            temperature=question.temperature,
-            chance=chance,
-            form=forms.Form(question.grammar),
-            text="".join(self._words.texts[token] for token in so_far.ids),
-            words=self._words,
-            stop=self._stop,
+        rows = [held[place] for place in places]
+        order = forms.ranked(
+            scores[places],
+            temperatures=[questions[row].temperature for row in rows],
+            chances=[draws[row] for row in rows],
         )
+        return [
+            (
+                place,
+                forms.next_token(
+                    order,
+                    k,
+                    form=forms.Form(questions[row].grammar),
+                    text="".join(self._words.texts[token] for token in written[row].ids),
+                    words=self._words,
+                    stop=self._stop,
+                ),
+            )
+            for k, (place, row) in enumerate(zip(places, rows, strict=True))
+        ]
 
 
 def _drawn(

@@ -1,11 +1,10 @@
 """A model that is held to a form says nothing that the protocol's reader could not read."""
 
 import random
-from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
+import torch
 
 from agents import backends
 from tests.training.language import tiny
@@ -28,16 +27,20 @@ def test_the_grammar_of_a_table_is_followed_to_the_letter():
 def test_a_token_is_drawn_among_all_that_keep_the_form():
     """However far down the list it stands: the likeliest tokens are mostly of other letters."""
     words = forms.Words(["", "stop", *(f"x{k}" for k in range(200)), "Thought", "T", "Talk", " "])
-    scores = np.zeros(len(words.texts), dtype=np.float32)
-    scores[2:202] = 5.0
-    scores[2] = 6.0
-    ask = partial(forms.next_token, scores, chance=random.Random(1), form=forms.Form(GRAMMAR), words=words, stop=1)
-    drawn = {words.texts[ask(temperature=1.0, text="")] for _ in range(40)}
-    assert drawn == {"Thought", "T"}
-    assert ask(temperature=0.0, text="Thought: I wait") == 2, "the likeliest, where it fits"
-    assert ask(temperature=0.0, text="Thought: I wait.\nTalk: No.\nAction: [TALK]") == 1, (
-        "the end, where nothing else fits"
-    )
+    scores = torch.zeros(1, len(words.texts))
+    scores[0, 2:202] = 5.0
+    scores[0, 2] = 6.0
+    chance = random.Random(1)
+
+    def ask(text: str, temperature: float = 0.0) -> int:
+        order = forms.ranked(scores, temperatures=[temperature], chances=[chance])
+        return forms.next_token(order, 0, form=forms.Form(GRAMMAR), text=text, words=words, stop=1)
+
+    drawn = [words.texts[ask("", temperature=1.0)] for _ in range(40)]
+    assert 10 < drawn.count("T") < 30
+    assert set(drawn) == {"Thought", "T"}
+    assert ask("Thought: I wait") == 2, "the likeliest, where it fits"
+    assert ask("Thought: I wait.\nTalk: No.\nAction: [TALK]") == 1, "the end, where nothing else fits"
 
 
 GRAMMAR = "\n".join(
