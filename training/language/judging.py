@@ -222,9 +222,14 @@ def line(done: Finished) -> dict[str, Any]:
 
 def transcript(done: Finished) -> list[str]:
     """A game in lines, for people who look at a run."""
+    return transcript_of(done.played)
+
+
+def transcript_of(played: Played) -> list[str]:
+    """A game in lines: every event, with the words and the thought behind it."""
     lines = []
-    for entry in done.played.log:
-        action = done.played.actions.get(entry.n)
+    for entry in played.log:
+        action = played.actions.get(entry.n)
         said = f' "{action.talk}"' if action is not None and action.talk else ""
         thought = f" ({action.thought})" if action is not None and action.thought else ""
         lines.append(f"{entry.event}{said}{thought}")

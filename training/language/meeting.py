@@ -26,7 +26,16 @@ from agents import backends, calls, registry
 from agents.base import AgentSpec
 from agents.play import Played, Seat, play
 from markets.engine import metrics
-from markets.engine.protocol import SELLER, MoveRefused, OfferAccepted, PartyLeft, buyer_party
+from markets.engine.protocol import (
+    SELLER,
+    DeadlinePassed,
+    MoveRefused,
+    OfferAccepted,
+    OfferMade,
+    PartyLeft,
+    Role,
+    buyer_party,
+)
 from markets.engine.scenarios import Family, Scenario, sample
 from markets.engine.seeds import derive_seed
 from training import bootstrap
@@ -50,6 +59,8 @@ class Met(NamedTuple):
     scenario: Scenario
     played: Played
     outcomes: list[str]
+    refused: list[list[str]]
+    """What was written in the place of a move."""
 
 
 def scenario(number: int, *, buyers: int, turns: int, values: str) -> Scenario:
@@ -65,7 +76,7 @@ def meet(game: Scenario, seller: AgentSpec, *, talks: bool, buyer: AgentSpec) ->
     seats = {SELLER: Seat(seller, Spoken(agent) if talks else agent)}
     seats |= {buyer_party(k): Seat(buyer, buyer.build()) for k in range(1, game.buyers + 1)}
     with calls.listening(calls.Listener(heard.take)):
-        return Met(game, play(game, seats), heard.outcomes)
+        return Met(game, play(game, seats), heard.outcomes, heard.refused)
 
 
 def buyer_spec(config: LanguageRun) -> AgentSpec:
@@ -81,6 +92,7 @@ def figures(met: Sequence[Met]) -> dict[str, Any]:
     answers = [answer for each in met for answer in each.outcomes]
     events = [entry.event for each in met for entry in each.played.log]
     prices = [event.price_cents for event in events if isinstance(event, OfferAccepted)]
+    asks = [each for each in map(_first_ask, met) if each is not None]
     return {
         "scenarios": len(met),
         "share": shares.value,
@@ -88,6 +100,9 @@ def figures(met: Sequence[Met]) -> dict[str, Any]:
         "share_high": shares.high,
         "deal_rate": sum(bool(found.deals) for found in outcomes) / len(met),
         "mean_price": round(sum(prices) / len(prices) / 100, 2) if prices else None,
+        "mean_first_ask": round(sum(asks) / len(asks) / 100, 2) if asks else None,
+        "accepted_by_buyers": sum(isinstance(event, OfferAccepted) and event.by is Role.BUYER for event in events),
+        "default_acts": sum(isinstance(event, DeadlinePassed) for event in events),
         "buyers_surplus_negative": sum(deal.buyer_surplus_cents < 0 for found in outcomes for deal in found.deals),
         "buyers_left": sum(isinstance(event, PartyLeft) for event in events),
         "refused_moves": sum(isinstance(event, MoveRefused) for event in events),
@@ -97,10 +112,22 @@ def figures(met: Sequence[Met]) -> dict[str, Any]:
     }
 
 
+def _first_ask(met: Met) -> int | None:
+    """The seller's first price."""
+    asks = (entry.event for entry in met.played.log if isinstance(entry.event, OfferMade))
+    return next((ask.price_cents for ask in asks if ask.by is Role.SELLER), None)
+
+
 def shares_of(met: Sequence[Met]) -> list[float]:
     """The seller's share of the first best in each scenario where there is any."""
     found = (metrics.outcome(each.scenario, each.played.log).seller_share for each in met)
     return [share for share in found if share is not None]
+
+
+def line(arm: str, number: int, met: Met) -> dict[str, Any]:
+    """One game in short, for a file that grows while many are played."""
+    told = judging.transcript_of(met.played)
+    return {"arm": arm, "scenario": number, "figures": figures([met]), "refused": met.refused, "game": told}
 
 
 def run(
@@ -114,30 +141,46 @@ def run(
     turns: int,
     values: str,
     arms: Sequence[str] = ARMS,
+    told: Callable[[str, int, Met], None] = lambda arm, number, met: None,
 ) -> dict[str, Any]:
-    """All arms on the same scenarios; `ready` is the model behind `buyer`, None where it has none."""
+    """All arms on the same scenarios, side by side; `ready` is the model behind `buyer`, None where it has none. `told`
+    hears of the end of each game."""
     games = [scenario(k, buyers=buyers, turns=turns, values=values) for k in range(scenarios)]
-    found: dict[str, Any] = {"seller": seller.slug, "buyer": buyer.slug, "buyers": buyers, "turns": turns}
-    shares: dict[str, list[float]] = {}
-    for arm in arms:
-        started = time.monotonic()
-        jobs: list[Callable[[], Met]] = [
-            partial(meet, game, seller, talks=arm == "talk", buyer=buyer) for game in games
-        ]
-        if ready is None:
-            met = [job() for job in jobs]
-        else:
-            writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
-            tables = Tables(writer, ready.tokenizer, config.sampling, grammar=True)
-            backends.seat(tables)
-            met = [each for each, _asked in tables.play(jobs)]
-        shares[arm] = shares_of(met)
-        found[arm] = figures(met) | {"seconds": round(time.monotonic() - started, 1)}
+
+    def one(number: int, arm: str) -> Met:
+        met = meet(games[number], seller, talks=arm == "talk", buyer=buyer)
+        told(arm, number, met)
+        return met
+
+    started = time.monotonic()
+    jobs: list[Callable[[], Met]] = [partial(one, number, arm) for number in range(scenarios) for arm in arms]
+    if ready is None:
+        ended = [job() for job in jobs]
+    else:
+        writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
+        tables = Tables(writer, ready.tokenizer, config.sampling, grammar=True)
+        backends.seat(tables)
+        ended = [each for each, _asked in tables.play(jobs)]
+    found: dict[str, Any] = {
+        "seller": seller.slug,
+        "seller_version": seller.version,
+        "buyer": buyer.slug,
+        "buyers": buyers,
+        "turns": turns,
+        "values": values,
+    }
+    met = {arm: ended[place :: len(arms)] for place, arm in enumerate(arms)}
+    found |= {arm: figures(each) for arm, each in met.items()}
     if len(arms) == 2:
-        first, second = (shares[arm] for arm in arms)
+        first, second = (shares_of(met[arm]) for arm in arms)
         gap = bootstrap.interval([a - b for a, b in zip(first, second, strict=True)])
         found[f"{arms[0]}_minus_{arms[1]}"] = [gap.value, gap.low, gap.high]
-    return found
+    return found | {"seconds": round(time.monotonic() - started, 1)}
+
+
+def _keep(file: Path, arm: str, number: int, met: Met) -> None:
+    with file.open("a", encoding="utf-8", buffering=1 << 20) as opened:  # Games end in threads; a line is one write.
+        opened.write(json.dumps(line(arm, number, met), ensure_ascii=False) + "\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,7 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--values", default="uniform:0:100")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
-    parser.add_argument("--together", type=int, default=32)
+    parser.add_argument("--together", type=int, default=64)
+    parser.add_argument(
+        "--games", type=Path, default=None, metavar="FILE", help="add every game that ends, as JSON lines"
+    )
     asked = parser.parse_args(arguments)
     try:
         seller = registry.get(asked.seller)
@@ -178,6 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             turns=asked.turns,
             values=asked.values,
             arms=asked.arms,
+            told=partial(_keep, asked.games) if asked.games else lambda arm, number, met: None,
         )
     except (ConfigError, SetupError, registry.UnknownAgent) as error:
         sys.stderr.write(f"{error}\n")

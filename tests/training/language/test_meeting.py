@@ -15,9 +15,16 @@ from training.language import base, meeting
 from training.language.config import Sampling
 
 
-def test_buyers_that_do_not_listen_make_no_difference(capsys: pytest.CaptureFixture[str]):
-    assert meeting.main(["--buyer", "threshold", "--scenarios", "12"]) == 0
+def test_buyers_that_do_not_listen_make_no_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file = tmp_path / "games.jsonl"
+    assert meeting.main(["--buyer", "threshold", "--scenarios", "12", "--games", str(file)]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert 0 < found["talk"]["mean_first_ask"] <= 100
+    assert found["talk"]["default_acts"] == 0
+    games = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(game["scenario"], game["arm"]) for game in games[:3]] == [(0, "talk"), (0, "silent"), (1, "talk")]
+    assert len(games) == 24
+    assert all(game["game"] for game in games)
     assert found["talk_minus_silent"] == [0.0, 0.0, 0.0]
     assert found["talk"]["share"] == found["silent"]["share"] > 0.5
     assert found["talk"]["valid_rate"] is None, "nobody was asked for words"
