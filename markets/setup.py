@@ -346,6 +346,8 @@ def turns_of(recipe: Recipe) -> int:
 
 def check_slug(slug: str, *, what: str) -> None:
     """Raise `SetupError` unless `slug` can stand in an address."""
+    if not slug:
+        raise SetupError(f"{what} is missing; it has letters, digits, hyphens and underscores only.")
     try:
         validate_slug(slug)
     except ValidationError:

@@ -32,7 +32,7 @@ from markets.presentation import Choice, Figure
 from markets.setup import SetupError, check_slug
 from negotiation_site.leaderboard.words import count
 from negotiation_site.stack import full_stack_missing
-from negotiation_site.training_pages import STAGES, duration, may_train
+from negotiation_site.training_pages import REWARDS, STAGES, duration, may_train
 from training import datasets, expectations, guards, market_games, presets, runs, services
 from training.config import ConfigError
 from training.datasets import Chosen, DataError, Kind
@@ -42,15 +42,6 @@ from training.services import RunError, Wish
 
 REFUSED = (RunError, ConfigError, DataError, SetupError, UnknownAgent)
 """Errors whose text is a sentence for whoever launches."""
-REWARDS = {
-    "": _lazy("the usual one for the market and the side"),
-    "seller_profit": _lazy("profit, on the scale of the list price"),
-    "rlvr_seller_multi": _lazy("share of what the best buyer could have paid (arXiv 2607.05863, inferred)"),
-    "rlvr_seller_catalogue": _lazy("share of the best matching (arXiv 2609.33289, inferred)"),
-    "rlvr_buyer": _lazy("the buyer's share, breaches cost everything (arXiv 2604.09855)"),
-    "bilateral_share": _lazy("share of the joint surplus (after arXiv 2604.16472, inferred)"),
-    "bilateral_share_batna": _lazy("the same, and walking away pays where it is right"),
-}
 KNOBS: tuple[tuple[str, Any, Any], ...] = (
     ("sft.demonstrations", _lazy("Demonstrations"), _lazy("Games that the preset's own demonstrators play.")),
     ("sft.steps", _lazy("Steps of imitation"), ""),
@@ -406,7 +397,11 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
             for value, label in (("public", _("given as open data")), ("research", _("also for research here")))
         ),
         rewards=tuple(
-            _choice(name, f"{name}: {label}" if name else str(label).capitalize(), name == typed.get("reward", ""))
+            _choice(
+                name,
+                f"{str(label).capitalize()} ({name})" if name else str(label).capitalize(),
+                name == typed.get("reward", ""),
+            )
             for name, label in REWARDS.items()
         ),
         roles=tuple(

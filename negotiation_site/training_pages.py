@@ -8,6 +8,7 @@ resuming are for staff; launching, logs and publishing for staff with the permis
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from markets.engine.protocol import Role
 from markets.result import percent
 from negotiation_site import dashboards, training_charts
 from negotiation_site.stack import full_stack_missing
+from negotiation_site.tournament_charts import title
 from training import model_opponents, phases, runs, services
 from training.language.config import EMBEDDED, LanguageRun
 from training.models import Run, RunStatus
@@ -175,6 +177,16 @@ class RunPage:
     games: tuple[GameRow, ...] = ()
 
 
+REWARDS = {
+    "": _lazy("the usual one for the market and the side"),
+    "seller_profit": _lazy("profit, on the scale of the list price"),
+    "rlvr_seller_multi": _lazy("share of what the best buyer could have paid (arXiv 2607.05863, inferred)"),
+    "rlvr_seller_catalogue": _lazy("share of the best matching (arXiv 2609.33289, inferred)"),
+    "rlvr_buyer": _lazy("the buyer's share, breaches cost everything (arXiv 2604.09855)"),
+    "bilateral_share": _lazy("share of the joint surplus (after arXiv 2604.16472, inferred)"),
+    "bilateral_share_batna": _lazy("the same, and walking away pays where it is right"),
+}
+"""Rewards of runs in words."""
 OPEN = (RunStatus.QUEUED, RunStatus.RUNNING)
 SAMPLES_SHOWN = 6
 LOG_LINES = 60
@@ -188,7 +200,15 @@ def run_list(request: HttpRequest) -> HttpResponse:
         shares = _shares_of(run)
         rows.append(_row(run.name, market=run.market.name, state=_state(run), shares=shares))
     for _path, card in _shipped():
-        rows.append(_row(card.slug, market=card.trained_on, state=_("came with Parley"), shares=_shares(card.measured)))
+        rows.append(
+            _row(
+                card.slug,
+                shown=card.title,
+                market=_table_of(card),
+                state=_("came with Parley"),
+                shares=_shares(card.measured),
+            )
+        )
     return render(
         request,
         "training/run_list.html",
@@ -206,15 +226,37 @@ def _shares_of(run: Run) -> dict[str, str]:
     return {} if share is None else {"sampled": percent(share)}
 
 
-def _row(name: str, *, market: str, state: str, shares: dict[str, str]) -> RunRow:
+def _row(name: str, *, market: str, state: str, shares: dict[str, str], shown: str = "") -> RunRow:
     return RunRow(
-        name=name,
+        name=shown or name,
         url=reverse("run", args=[name]),
         market=market,
         state=state,
         greedy=shares.get("greedy", ""),
         sampled=shares.get("sampled", ""),
     )
+
+
+def _table_of(card: published.Card) -> str:
+    """Who sat at the tables that it learned at, and for how long: the first words of what its card says of them."""
+    return re.sub(r"\b(\d+) to \1\b", r"\1", card.trained_on.partition("; ")[0].rstrip("."))
+
+
+def _learned_on(card: published.Card) -> tuple[tuple[str, str], ...]:
+    """What the card says of the games that it learned from, a part a line, with agents by their names."""
+    _table, *parts = card.trained_on.rstrip(".").split("; ")
+    facts = [(_("Table"), _table_of(card))]
+    for part in parts:
+        if part.startswith("values "):
+            facts.append((_("Values and cost, as on the command line"), part.removeprefix("values ")))
+        elif part.startswith("opponents "):
+            slugs = part.removeprefix("opponents ").split(", ")
+            facts.append((_("Opponents"), ", ".join(map(title, slugs))))
+        elif part.startswith("seed "):
+            facts.append((_("Seed"), part.removeprefix("seed ")))
+        else:
+            facts.append((_("Further"), part))
+    return (*facts, (_("Made again by"), card.command))
 
 
 def _shipped() -> list[tuple[Path, published.Card]]:
@@ -387,7 +429,7 @@ def _settings(run: Run) -> tuple[tuple[str, str], ...]:
         (_("Imitates"), _imitated(run)),
         (_("Opponents"), _opponents(game.opponents, game.weights)),
         (_("Measured against"), _quiet(game.opponents)),
-        (_("Reward"), game.reward),
+        (_("Reward"), _reward(game.reward)),
         (_("Seed"), str(config.seed)),
         (_("Device"), run.device),
         (
@@ -418,7 +460,7 @@ def _language_settings(run: Run, config: LanguageRun) -> tuple[tuple[str, str], 
         (_("Imitates"), _imitated(run)),
         (_("Opponents"), _opponents(market.opponents, market.weights)),
         (_("Measured against"), _quiet(market.opponents)),
-        (_("Reward"), config.grpo.reward if config.grpo.rollouts else ""),
+        (_("Reward"), _reward(config.grpo.reward) if config.grpo.rollouts else ""),
         (_("Seed"), str(config.seed)),
         (_("Device"), run.device),
         (_("Budget"), _language_budget(run, config)),
@@ -448,10 +490,15 @@ def _imitated(run: Run) -> str:
     return " ".join(str(source[key]) for key in ("kind", "name", "agent") if source.get(key))
 
 
+def _reward(name: str) -> str:
+    """A reward in words, with its name in files."""
+    return f"{REWARDS[name]} ({name})" if name in REWARDS else name
+
+
 def _opponents(slugs: Sequence[str], given: Sequence[float]) -> str:
     weights = given or (1.0,) * len(slugs)
     whole = sum(weights)
-    return ", ".join(f"{slug} {percent(weight / whole)}" for slug, weight in zip(slugs, weights, strict=True))
+    return ", ".join(f"{title(slug)} {percent(weight / whole)}" for slug, weight in zip(slugs, weights, strict=True))
 
 
 def _quiet(slugs: Sequence[str]) -> str:
@@ -460,7 +507,7 @@ def _quiet(slugs: Sequence[str]) -> str:
         quiet = model_opponents.quiet(slugs)
     except UnknownAgent:
         return ""
-    return ", ".join(dict.fromkeys(quiet)) if tuple(quiet) != tuple(slugs) else ""
+    return ", ".join(map(title, dict.fromkeys(quiet))) if tuple(quiet) != tuple(slugs) else ""
 
 
 def _status(run: Run, request: HttpRequest) -> StatusPage:
@@ -606,9 +653,10 @@ def _shipped_page(name: str) -> RunPage:
         if card.slug == name:
             return RunPage(
                 name=card.title,
-                market=card.trained_on,
-                state=_("Made again by: %(command)s") % {"command": card.command},
-                agent_url=reverse("market-list"),
+                market=_table_of(card),
+                state=_("Came with Parley"),
+                agent_url=reverse("agent", args=[card.slug]),
+                settings=_learned_on(card),
                 **_report(path, card.measured),
             )
     raise Http404(_("There is no such run."))

@@ -86,7 +86,7 @@ def test_a_run_is_launched_with_everything_that_was_chosen(client: Client) -> No
     assert config.base.endswith("ladder-learner")
     assert '"most":30' in run.source
     assert (run.status, run.device) == (RunStatus.QUEUED, "cpu")
-    assert "threshold 50" in client.get("/runs/mine/").content.decode()
+    assert "Threshold buyer 50" in client.get("/runs/mine/").content.decode()
 
 
 def test_a_preview_says_what_it_takes_and_on_what_that_is_based_and_writes_nothing(client: Client, folder) -> None:

@@ -263,7 +263,7 @@ def test_an_agent_that_somebody_entered_sits_opposite_in_the_version_of_the_laun
         assert registry.get(agent.slug).title == "Haggler"
         page = client.get("/runs/mine/").content.decode()
         assert "Haggle hard" not in page
-        assert "linear" in page.split("Measured against")[1].split("</div>")[0]
+        assert "Steady" in page.split("Measured against")[1].split("</div>")[0]
         Run.objects.update(status=RunStatus.RUNNING, stage="sft")
         status = client.get("/runs/mine/status/").content.decode()
         assert "of 9; 0 tokens. When they are used up the run stops" in status
