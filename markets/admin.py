@@ -34,6 +34,8 @@ from markets.models import (
 class ReadOnly(admin.ModelAdmin):
     """Rows that are written by the game alone."""
 
+    list_per_page = 50
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
@@ -68,6 +70,10 @@ class FamilyOfMarket(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(family=self.value()) if self.value() else queryset
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else f"{share:.1%}"
 
 
 class ReadOnlyInline(admin.TabularInline):
@@ -198,11 +204,15 @@ class EpisodeTextInline(ReadOnlyInline):
 
 @admin.register(Episode)
 class EpisodeAdmin(ReadOnly):
-    list_display = ["public_id", "market", "source", "end_reason", "deals", "seller_share", "consent_scope"]
+    list_display = ["public_id", "market", "source", "end_reason", "deals", "share_of_the_seller", "consent_scope"]
     list_filter = ["source", FamilyOfMarket, "market", HowItEnded, "consent_scope", "created_at"]
     search_fields = ["public_id", "seats__agent_slug", "seats__participant__pseudonym"]
     inlines = [EpisodeSeatInline, EpisodeTextInline]
     readonly_fields = ["record_is_valid"]
+
+    @admin.display(description="seller's share", ordering="seller_share")
+    def share_of_the_seller(self, episode: Episode) -> str | None:
+        return _share(episode.seller_share)
 
     @admin.display(boolean=True, description="hash fits and log replays")
     def record_is_valid(self, episode: Episode) -> bool:
@@ -211,9 +221,18 @@ class EpisodeAdmin(ReadOnly):
 
 @admin.register(EpisodeSeat)
 class EpisodeSeatAdmin(ReadOnly):
-    list_display = ["episode", "party", "kind", "agent_slug", "surplus_cents", "surplus_share"]
+    list_display = ["episode", "party", "kind", "agent_slug", "gain", "share"]
     list_filter = ["role", "kind", "agent_slug"]
     search_fields = ["episode__public_id", "agent_slug"]
+    list_select_related = ["episode__market"]
+
+    @admin.display(description="gain", ordering="surplus_cents")
+    def gain(self, seat: EpisodeSeat) -> str | None:
+        return None if seat.surplus_cents is None else f"{seat.surplus_cents / 100:,.2f}"
+
+    @admin.display(description="share", ordering="surplus_share")
+    def share(self, seat: EpisodeSeat) -> str | None:
+        return _share(seat.surplus_share)
 
 
 @admin.register(EpisodeText)

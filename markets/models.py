@@ -555,6 +555,7 @@ class ImportedParty(models.Model):
     pseudonym = models.CharField(max_length=60, db_index=True)
 
     class Meta:
+        verbose_name_plural = "imported parties"
         ordering = ["dialogue", "id"]
         constraints = [
             models.UniqueConstraint(fields=["dialogue", "party"], name="imported_party_once"),

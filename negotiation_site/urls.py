@@ -1,5 +1,6 @@
 """Addresses of the site: its own pages, then each package's."""
 
+from django.apps import apps
 from django.contrib import admin
 from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
@@ -30,6 +31,7 @@ from negotiation_site.sharing import pages as sharing
 
 admin.site.site_header = admin.site.site_title = _("Parley administration")
 admin.site.index_title = _("Markets, games and accounts")
+apps.get_app_config("axes").verbose_name = _("Failed sign-ins")
 
 handler400 = "negotiation_site.errors.bad_request"
 handler404 = "negotiation_site.errors.not_found"
