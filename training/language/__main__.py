@@ -57,11 +57,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--agent", default="", help="judge an agent of the registry in the model's place")
     parser.add_argument("--grammar", action="store_true", help="hold the answers to the protocol's form")
     parser.add_argument("--scenarios", type=int, default=None)
+    parser.add_argument(
+        "--part",
+        type=_part,
+        default=(1, 1),
+        metavar="K/N",
+        help="judge the K-th of N parts of the games; whichever part ends last reports on all",
+    )
     parser.add_argument("--slug", default="")
     parser.add_argument("--title", default="")
     parser.add_argument("--to", type=Path, default=None, help="folder of adapters (default: training/adapters)")
     parser.add_argument("--replace", action="store_true")
     return parser
+
+
+def _part(text: str) -> tuple[int, int]:
+    """`2/3` as numbers."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no part: 1/2 is the first of two")
+    return int(number), int(of)
 
 
 def _first() -> bool:
@@ -106,21 +121,28 @@ def _judge(asked: argparse.Namespace, config: LanguageRun, file: Path, folder: P
         writer = LocalWriter(ready.model, ready.tokenizer, together=config.sampling.together, remembers=True)
         file_of_games = folder / f"judge-{name}.jsonl"
         folder.mkdir(parents=True, exist_ok=True)
-        file_of_games.unlink(missing_ok=True)
+        if asked.part == (1, 1):
+            file_of_games.unlink(missing_ok=True)
         found = judging.judge(
             config,
             writer,
             ready.tokenizer,
             grammar=asked.grammar,
             told=lambda done: _add(file_of_games, judging.line(done)),
+            part=asked.part,
         )
+        if asked.part != (1, 1):
+            games = {game["seed"]: game for game in runs.lines(file_of_games)}
+            if len(games) < config.judging.scenarios:
+                return {name: found}
+            found = judging.figures_of(list(games.values()), seconds=found["seconds"])
     folder.mkdir(parents=True, exist_ok=True)
     runs.record(folder, "judge", (runs.figures(folder, "judge") or {}) | {name: found})
     return {name: found}
 
 
 def _add(file: Path, document: dict[str, Any]) -> None:
-    with file.open("a", encoding="utf-8") as games:
+    with file.open("a", encoding="utf-8", buffering=1 << 20) as games:  # Games end in threads; a line is one write.
         games.write(json.dumps(document, ensure_ascii=False) + "\n")
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from agents import backends, calls
+import numpy as np
+
+from agents import backends, calls, measuring
 from agents.backends import ChatReply
 from agents.base import Agent, AgentSpec, Kind
 from agents.llm import ModelAgent
@@ -136,10 +138,13 @@ def judge(
     temperature: float | None = None,
     grammar: bool = False,
     told: Callable[[Finished], None] | None = None,
+    part: tuple[int, int] = (1, 1),
 ) -> dict[str, Any]:
-    """Figures of the model that `writer` writes with; `grammar` holds its answers to the protocol's form."""
+    """Figures of the model that `writer` writes with; `grammar` holds its answers to the protocol's form. Of several
+    parts, (1, 2) is the first half of the games."""
     started, cpu = time.monotonic(), time.process_time()
     games = held_out(config)
+    games = games[(part[0] - 1) * len(games) // part[1] : part[0] * len(games) // part[1]]
     agent = model_agent(config, temperature=temperature)
     finished = [
         done for done, _asked in play_together(config, games, writer, tokenizer, agent, grammar=grammar, told=told)
@@ -170,35 +175,55 @@ def judge_agent(config: LanguageRun, spec: AgentSpec) -> dict[str, Any]:
 
 def figures(finished: Sequence[Finished], *, seconds: float) -> dict[str, Any]:
     """What the games came to."""
-    shares = [own_share(done.game, done.played) for done in finished]
-    gainful = [share for share in shares if share is not None]
-    interval = bootstrap.interval(gainful)
-    dealt = [
-        bool(metrics.outcome(done.game.scenario, done.played.log).deals)
-        for done, share in zip(finished, shares, strict=True)
-        if share is not None
-    ]
-    outcomes = [outcome for done in finished for outcome in done.outcomes]
+    return figures_of([line(done) for done in finished], seconds=seconds)
+
+
+def figures_of(games: Sequence[dict[str, Any]], *, seconds: float) -> dict[str, Any]:
+    """The same of games in short (`line`), in whatever order they ended."""
+    games = sorted(games, key=lambda game: int(game["seed"]))
+    gainful = [game for game in games if game["share"] is not None]
+    interval = bootstrap.interval([game["share"] for game in gainful])
+    outcomes = [outcome for game in games for outcome in game["answers"]]
     by_role = {
-        role.value: bootstrap.interval(
-            [s for done, s in zip(finished, shares, strict=True) if s is not None and done.game.role is role]
-        )
+        role.value: bootstrap.interval([game["share"] for game in gainful if game["role"] == role.value])
         for role in Role
     }
     unusable = sorted({outcome for outcome in outcomes if outcome != "used"})
     return {
-        "scenarios": len(finished),
+        "scenarios": len(games),
         "scenarios_with_gains": len(gainful),
         "share": interval.value,
         "share_low": interval.low,
         "share_high": interval.high,
         "share_by_role": {role: [found.value, found.low, found.high] for role, found in by_role.items()},
-        "deal_rate": sum(dealt) / len(dealt) if dealt else None,
-        "share_of_deals": _mean([s for s, deal in zip(gainful, dealt, strict=True) if deal]),
+        "deal_rate": sum(game["deal"] for game in gainful) / len(gainful) if gainful else None,
+        "share_of_deals": _mean([game["share"] for game in gainful if game["deal"]]),
         "answers": len(outcomes),
         "valid_rate": outcomes.count("used") / len(outcomes) if outcomes else None,
+        "valid_by_role": {
+            role.value: valid_rate([game for game in games if game["role"] == role.value]) for role in Role
+        },
+        "valid": valid_rate(games),
         "unusable": {reason: outcomes.count(reason) for reason in unusable},
         "seconds": round(seconds, 1),
+    }
+
+
+def valid_rate(games: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """How many of the answers could be used, with Wilson's interval of the rate over answers, and with one over games,
+    whose answers hang together (a bootstrap of the games)."""
+    used = [game["answers"].count("used") for game in games]
+    answered = [len(game["answers"]) for game in games]
+    between = measuring.interval(sum(used), sum(answered))
+    drawn = bootstrap.resample(np.arange(len(games)), 0, "valid", bootstrap.RESAMPLES)
+    by_games = drawn.ratios([(np.asarray(used), np.asarray(answered))])[0] if games else bootstrap.NONE
+    return {
+        "games": len(games),
+        "answers": sum(answered),
+        "used": sum(used),
+        "rate": sum(used) / sum(answered) if sum(answered) else None,
+        "between": between and list(between),
+        "between_by_games": None if by_games.low is None else [by_games.low, by_games.high],
     }
 
 

@@ -200,6 +200,32 @@ def test_a_game_is_told_in_words_that_people_read(base: Path):
     assert json.dumps(told).count("thinks") == sum("(learner)" in line for line in told)
 
 
+def test_games_that_were_judged_in_parts_come_to_what_they_come_to_at_once(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    from training.language.__main__ import main
+
+    monkeypatch.setattr(backends, "_configs", {})
+    monkeypatch.setattr(backends, "_seated", {})
+    file = tmp_path / "run.json"
+    file.write_bytes(msgspec.json.encode(config(base)))
+
+    def judged(*options: str) -> dict[str, Any]:
+        assert main(["judge", str(file), "--out", str(tmp_path / "out"), *options]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)["base"]
+        return {name: value for name, value in found.items() if "seconds" not in name}
+
+    whole = judged()
+    (tmp_path / "out" / "judge-base.jsonl").unlink()
+    assert judged("--part", "1/2")["scenarios"] == 1
+    assert judged("--part", "2/2") == whole
+    assert whole["valid"]["answers"] == whole["answers"]
+    assert sum(each["games"] for each in whole["valid_by_role"].values()) == 2
+    for wrong in ("0/2", "3/2", "half"):
+        with pytest.raises(SystemExit):
+            main(["judge", str(file), "--part", wrong])
+
+
 def test_what_a_model_wrote_in_the_place_of_a_move_can_be_read(base: Path, monkeypatch: pytest.MonkeyPatch):
     """Else whoever looks at a run sees that it fails and never how."""
     from agents.backends.fake import FakeBackend
