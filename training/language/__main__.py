@@ -1,8 +1,8 @@
 """Language models, trained, judged and published: `python -m training.language WHAT FILE`.
 
     train   FILE [FILE …] [--resume]        imitation, then reinforcement where the file asks for it
-    judge   FILE [--stage base|sft|grpo] [--agent SLUG] [--scenarios N]
-    publish FILE --slug SLUG --title TITLE [--to FOLDER] [--replace]
+    judge   FILE [--stage base|sft|grpo] [--agent SLUG] [--scenarios N] [--part K/N]
+    publish FILE --slug SLUG --title TITLE [--to FOLDER] [--replace] [--role seller|buyer]…
 
 `accelerate launch … -m training.language train FILE` spreads the training over processes (docs/training.md).
 What cannot be run ends with a sentence and status 2.
@@ -21,6 +21,7 @@ import msgspec
 from agents import adapters, backends, registry
 from agents.backends.config import BackendConfigError
 from agents.backends.config import read as read_backends
+from markets.engine.protocol import Role
 from training import guards, runs
 from training.config import ConfigError
 from training.language import base, imitation, judging, reinforcement
@@ -68,6 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--title", default="")
     parser.add_argument("--to", type=Path, default=None, help="folder of adapters (default: training/adapters)")
     parser.add_argument("--replace", action="store_true")
+    parser.add_argument(
+        "--role",
+        action="append",
+        default=[],
+        choices=[role.value for role in Role],
+        help="a seat that it is good enough for; may be named repeatedly (default: all that it learned)",
+    )
     return parser
 
 
@@ -157,6 +165,7 @@ def _publish(asked: argparse.Namespace, config: LanguageRun, file: Path, folder:
         slug=asked.slug,
         title=asked.title,
         replace=asked.replace,
+        roles=[Role(name) for name in asked.role],
     )
     made: dict[str, Any] = msgspec.to_builtins(card)
     return made

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,18 @@ REPORT_FILES = ("sft.json", "grpo.json", "judge.json", "metrics.jsonl")
 
 
 def publish(
-    config: LanguageRun, run: Path, folder: Path, *, file: Path, slug: str, title: str, replace: bool = False
+    config: LanguageRun,
+    run: Path,
+    folder: Path,
+    *,
+    file: Path,
+    slug: str,
+    title: str,
+    replace: bool = False,
+    roles: Sequence[Role] = (),
 ) -> Card:
-    """Write `folder/slug` from the folder of a run; the card comes back. Raises `ConfigError`."""
+    """Write `folder/slug` from the folder of a run; the card comes back. `roles` are the seats that it is good enough for,
+    all that it learned unless named. Raises `ConfigError`."""
     source, target = trained(run), folder / slug
     if config.base != EMBEDDED:
         raise ConfigError("Only adapters of the embedded model are published; serve other folders with --checkpoint.")
@@ -44,6 +54,8 @@ def publish(
         raise ConfigError(f"{target} exists; add --replace to overwrite it.")
     if slug in {spec.slug for spec in registry.all_specs()} and not target.exists():
         raise ConfigError(f"There is an agent {slug!r} already.")
+    if lacking := set(roles) - set(config.market.roles):
+        raise ConfigError(f"It did not learn to be a {' or a '.join(sorted(lacking))}.")
     size = sum((source / name).stat().st_size for name in (CONFIG, WEIGHTS))
     if size > MAX_BYTES:
         raise ConfigError(f"The adapter has {size:,} bytes, more than {MAX_BYTES:,}.")
@@ -53,7 +65,7 @@ def publish(
         summary="A small language model that was taught to haggle by imitation: it decides and speaks for itself.",
         base=NAME,
         protocol=config.protocol,
-        roles=tuple(role for role in Role if role in config.market.roles),
+        roles=tuple(role for role in Role if role in (roles or config.market.roles)),
         families=(Family.BILATERAL,),
         temperature=config.sampling.temperature,
         longest=config.sampling.longest,

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents import adapters
+from markets.engine.protocol import Role
 from training.language import __main__ as command
 from training.language.config import load
 from training.language.publish import publish
@@ -67,6 +68,20 @@ def test_a_published_adapter_is_replaced_only_when_asked(run: Path, tmp_path: Pa
     assert ask(run, tmp_path / "to", *words) == 0
     assert ask(run, tmp_path / "to", *words) == 2
     assert ask(run, tmp_path / "to", *words, "--replace") == 0
+
+
+def test_it_takes_only_the_seats_that_it_is_good_enough_for(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    words = ("--slug", "haggler", "--title", "Haggler")
+    assert ask(run, tmp_path / "to", *words, "--role", "seller") == 0
+    ((_, card),) = adapters.cards(tmp_path / "to")
+    assert card.roles == (Role.SELLER,)
+    assert ask(run, tmp_path / "to", *words, "--replace") == 0
+    ((_, card),) = adapters.cards(tmp_path / "to")
+    assert set(card.roles) == set(Role)
+    assert ask(run, tmp_path / "to", *words, "--replace", "--role", "buyer", "--set", "market.roles=['seller']") == 2
+    assert "It did not learn to be a buyer." in capsys.readouterr().err
 
 
 def test_large_foreign_and_missing_weights_are_refused(run: Path, tmp_path: Path):
