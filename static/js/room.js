@@ -86,8 +86,9 @@
     };
   }
 
-  function alertRoom(sentence) {
+  function alertRoom(sentence, { calm = false } = {}) {
     const box = document.querySelector("[data-room-alert]");
+    box.toggleAttribute("data-calm", calm);
     box.textContent = sentence || "";
     box.hidden = !sentence;
   }
@@ -300,7 +301,7 @@
   function failed(frame) {
     if (frame.code === "too_many" && outbox.length) setTimeout(flushOutbox, 1_500);
     else if (frame.code === "bad_frame" && outbox.length) giveUp(frame.sentence);
-    else alertRoom(frame.sentence);
+    else alertRoom(frame.sentence, { calm: frame.code === "agent_waits" });
   }
 
   function giveUp(sentence) {
@@ -354,7 +355,8 @@
     }
     link.resyncing = false;
     if (frame.seq < state.seq) return; // overtaken by a newer one
-    const answered = frame.items.filter((item) => item.seq > state.seq).map(append).includes("them");
+    const fresh = frame.items.filter((item) => item.seq > state.seq).map(append);
+    const answered = fresh.includes("them");
     state.seq = frame.seq;
     for (const [id, html] of Object.entries(frame.panels)) replacePanel(id, html);
     if (frame.server_time) state.clockOffset = frame.server_time - Date.now();
@@ -372,6 +374,16 @@
     refreshTitle();
     tick();
     if (endCame) finish();
+    else if (fresh.some((side) => side !== "system")) goAlong();
+  }
+
+  /* On a phone the foot of the only conversation lies over its log: the page moves on until the newest words are seen. */
+  function goAlong() {
+    if (several || !narrow.matches) return;
+    const section = sections.get(data.threads[0]);
+    const log = section.querySelector("[role=log]").getBoundingClientRect();
+    const covered = log.bottom - section.querySelector(".thread__foot").getBoundingClientRect().top;
+    if (covered > 4 && log.top < innerHeight) scrollBy({ top: covered, behavior: calm.matches ? "auto" : "smooth" });
   }
 
   /* Puts an event into its log; returns whose it was: "you", "them" or "system". */
