@@ -83,6 +83,8 @@ class ExportsPage:
     selects: tuple[SelectField, ...]
     lines: tuple[TextField, ...]
     as_is: bool
+    narrowed: bool
+    """Whether anything but format, scope and market was chosen."""
     problem: str
     waiting: bool
     """Whether one is under way, so that the list asks again."""
@@ -291,7 +293,7 @@ def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
     )
     words = _words()
     lines = (
-        ("agent", _("Agent"), _("Its short name; empty for any.")),
+        ("agent", _("Agent"), _("Its name in scripts, which its page has; empty for any.")),
         ("min_share", _("Least share of the surplus"), _("Of that seat, such as 0.5.")),
         ("since", _("Ended on this day or later"), _("Such as 2026-11-30.")),
     )
@@ -314,6 +316,7 @@ def _page(typed: dict[str, str], problem: str = "") -> ExportsPage:
         ),
         lines=tuple(TextField(name, label, typed.get(name, ""), about) for name, label, about in lines),
         as_is=bool(typed.get("keep_text_as_is")),
+        narrowed=any(value for name, value in typed.items() if name not in ("format", "consent", "market")),
         problem=problem,
         waiting=Export.objects.filter(status__in=jobs.OPEN).exists(),
     )

@@ -289,7 +289,7 @@ def _clock(clock: standing.Clock, broker: standing.Broker) -> Part:
         (_("Redis's, against it"), broker.skew_s),
     ):
         if seconds is not None:
-            lines.append(_line(name, _("%(s)+.2f s") % {"s": seconds}, OK if abs(seconds) < SKEW_S else ACT, skew))
+            lines.append(_line(name, _("%(s)+.2f s") % {"s": round(seconds, 2) + 0.0}, OK if abs(seconds) < SKEW_S else ACT, skew))
     return Part("clock", _("Clock"), "", tuple(lines))
 
 

@@ -430,7 +430,7 @@ def _habits_table(rows: Sequence[Habits], role: Role) -> Table:
                 *(_plain_cell(getattr(row, habit)) for habit in HABITS),
                 _share_cell(row.share),
                 _share_cell(row.deal_rate),
-                Cell(percent(row.share_spread)),
+                _share_cell(Estimate(row.share_spread, row.share_spread_low, row.share_spread_high)),
             )
             for row in rows
             if row.role is role

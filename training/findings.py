@@ -12,7 +12,7 @@ follows the other side's value cent by cent (INFERRED from arXiv 2604.16472, whi
 *Associations* hold a habit against share and deals twice: over agents (whoever has more of it, does he fare
 better?) by rank, and over single seats; both intervals come from the same resamples of scenarios.
 *Tiers* are fifths of the tournament's seats of a role by own reservation value in cents, the same for all
-agents; the spread is the highest minus the lowest of them.
+agents; the spread is the highest minus the lowest of them, with the interval of the difference between those two.
 A finding is stated as it was measured, true or false, with the numbers it rests on.
 """
 
@@ -79,7 +79,13 @@ class Habits(msgspec.Struct, frozen=True, kw_only=True):
     deal_rate: Estimate
     tiers: tuple[Tier, ...]
     share_spread: float | None
+    """Share in the best tier less that in the worst; None with fewer than two tiers."""
     deal_rate_spread: float | None
+    share_spread_low: float | None = None
+    """Of the difference between these two tiers, whichever would be best and worst in a resample."""
+    share_spread_high: float | None = None
+    deal_rate_spread_low: float | None = None
+    deal_rate_spread_high: float | None = None
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,9 +213,8 @@ def _habits(
         per_scenario(deals),
         *(per_scenario([getattr(row.figures, name) for row in seats]) for name in _MEANS),
     ]
-    share, deal_rate, *others = sample.ratios(
-        [*overall, *(per_scenario(numbers, keep) for keep in inside for numbers in (shares, deals))]
-    )
+    by_tier = [(per_scenario(shares, keep), per_scenario(deals, keep)) for keep in inside]
+    share, deal_rate, *others = sample.ratios([*overall, *(part for parts in by_tier for part in parts)])
     slopes = _slope_sums(seats, place, scenarios)
     draws: dict[str, Array] = {}
     if sample.weights is not None:
@@ -227,6 +232,8 @@ def _habits(
         )
         for number, ((low, high), keep) in enumerate(zip(pairwise(edges), inside, strict=True), start=1)
     )
+    shares_apart = _spread([tier.share for tier in tiers], [part for part, _deals in by_tier], sample)
+    deals_apart = _spread([tier.deal_rate for tier in tiers], [part for _shares, part in by_tier], sample)
     habits = Habits(
         agent=agent,
         role=role,
@@ -236,8 +243,12 @@ def _habits(
         share=share,
         deal_rate=deal_rate,
         tiers=tiers,
-        share_spread=_spread([tier.share for tier in tiers]),
-        deal_rate_spread=_spread([tier.deal_rate for tier in tiers]),
+        share_spread=shares_apart.value,
+        share_spread_low=shares_apart.low,
+        share_spread_high=shares_apart.high,
+        deal_rate_spread=deals_apart.value,
+        deal_rate_spread_low=deals_apart.low,
+        deal_rate_spread_high=deals_apart.high,
     )
     return habits, draws
 
@@ -262,9 +273,16 @@ def _slope_sums(seats: Sequence[SeatRow], place: "Array", scenarios: int) -> "Ar
     )
 
 
-def _spread(estimates: Sequence[Estimate]) -> float | None:
-    values = [estimate.value for estimate in estimates if estimate.value is not None]
-    return max(values) - min(values) if len(values) > 1 else None
+def _spread(estimates: Sequence[Estimate], parts: "Sequence[tuple[Array, Array]]", sample: Resamples) -> Estimate:
+    """The highest less the lowest, and how sure that difference is; the two tiers stay the same in every resample."""
+    known = [(found.value, part) for found, part in zip(estimates, parts, strict=True) if found.value is not None]
+    if len(known) < 2:
+        return NONE
+    (most, best), (least, worst) = max(known, key=lambda each: each[0]), min(known, key=lambda each: each[0])
+    if sample.weights is None:
+        return Estimate(most - least)
+    draws = sample.ratio_draws([best, worst])
+    return of_draws(most - least, draws[:, 0] - draws[:, 1])
 
 
 def _associations(

@@ -188,6 +188,13 @@ def register(version: StudyVersion, *, actor: User | None, now: datetime | None 
 # --- Status -------------------------------------------------------------------------------------------
 
 
+def may_become(study: Study) -> tuple[str, ...]:
+    """What its status can be changed to: nothing for a closed study with games that are open data."""
+    if study.status == StudyStatus.CLOSED and play.has_open_games(study):
+        return ()
+    return STATUS_AFTER[study.status]
+
+
 def set_status(study: Study, status: StudyStatus, *, actor: User | None, now: datetime | None = None) -> Study:
     """Open, pause, close, reopen, or run as a pilot. Its newest design is judged again before people are let in."""
     now = now or timezone.now()

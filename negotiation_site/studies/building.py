@@ -362,12 +362,14 @@ def _study_page(request: HttpRequest, study: Study) -> StudyPage:
 
 
 def _status_text(study: Study) -> str:
+    if study.status == StudyStatus.CLOSED and not authoring.may_become(study):
+        return _("Closed, and its games are open data: copy it to go on with newcomers.")
     return {
         StudyStatus.DRAFT: _("A draft: its links let nobody in."),
         StudyStatus.PILOT: _("A pilot: its links let people in, and their data is kept apart."),
         StudyStatus.OPEN: _("Open: its links let people in."),
         StudyStatus.PAUSED: _("Paused: nobody new gets in, and those inside wait before their next round."),
-        StudyStatus.CLOSED: _("Closed: nobody new gets in."),
+        StudyStatus.CLOSED: _("Closed: nobody new gets in; those still inside may finish."),
     }[StudyStatus(study.status)]
 
 
@@ -389,7 +391,7 @@ def _acts(study: Study) -> tuple[Act, ...]:
             primary=status == StudyStatus.OPEN,
             sentence=words[StudyStatus(status)][1],
         )
-        for status in authoring.STATUS_AFTER[study.status]
+        for status in authoring.may_become(study)
     )
 
 

@@ -170,7 +170,7 @@ def _status_acts(study: Study) -> tuple[tuple[str, str], ...]:
         StudyStatus.PAUSED: _("Pause"),
         StudyStatus.CLOSED: _("Close"),
     }
-    return tuple((status, words[StudyStatus(status)]) for status in authoring.STATUS_AFTER[study.status])
+    return tuple((status, words[StudyStatus(status)]) for status in authoring.may_become(study))
 
 
 def _live(study: Study, mode: Mode) -> Live:

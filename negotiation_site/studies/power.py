@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 
 from agents import play as games
 from agents import registry, simulation
-from agents.base import AgentSpec
+from agents.base import AgentSpec, Kind
 from agents.registry import UnknownAgent
 from agents.simulation import SeatError
 from markets import episodes, services
@@ -95,6 +95,11 @@ def expect(design: Design, *, stand_in: str) -> tuple[Expected, ...]:
     if people < FEWEST_PEOPLE:
         raise PowerError(_("This study has too many conditions and rounds to be simulated here."))
     spec = _simulated(stand_in)
+    if spec.kind is Kind.REFERENCE:  # A condition's own opponent may know the values; a participant does not.
+        raise PowerError(
+            _("%(agent)s knows what no participant knows; choose an agent that plays by the rules.")
+            % {"agent": spec.title}
+        )
     return tuple(_condition(design, condition, spec, people=people) for condition in design.conditions)
 
 

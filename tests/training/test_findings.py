@@ -78,13 +78,16 @@ def test_tiers_are_fifths_by_own_value_the_same_for_everybody() -> None:
     assert [tier.share.value for tier in habits[0].tiers] == pytest.approx([0.05, 0.25, 0.45, 0.65, 0.85])
     assert habits[0].share_spread == pytest.approx(0.8)
     assert habits[0].deal_rate_spread == 1
+    low, high = habits[0].share_spread_low, habits[0].share_spread_high
+    assert low is not None and high is not None
+    assert 0.7 - 1e-9 <= low <= 0.8 <= high <= 0.9 + 1e-9  # 0.8 or 0.9 at best, 0 or 0.1 at worst.
     assert habits[0].tiers == habits[1].tiers
 
 
 def test_few_values_make_fewer_tiers() -> None:
     habits = find([seat(scenario=k) for k in range(4)], scenarios=4).agents[0]
     assert [tier.games for tier in habits.tiers] == [4]
-    assert habits.share_spread is None
+    assert (habits.share_spread, habits.share_spread_low, habits.share_spread_high) == (None, None, None)
 
 
 def claims(rows: list[SeatRow]):

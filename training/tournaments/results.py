@@ -212,8 +212,11 @@ def findings_document(tournament: Tournament) -> dict[str, Any]:
                     }
                     for tier in row.tiers
                 ],
-                "share_spread": row.share_spread,
-                "deal_rate_spread": row.deal_rate_spread,
+                **{
+                    f"{name}_spread{end}": getattr(row, f"{name}_spread{end}")
+                    for name in ("share", "deal_rate")
+                    for end in ("", "_low", "_high")
+                },
             }
             for row in found.agents
         ],

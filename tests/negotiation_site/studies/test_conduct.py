@@ -406,6 +406,8 @@ def test_open_data_opens_when_the_study_is_closed_because_others_meet_the_same_d
     conduct.withdraw(gone)
     authoring.set_status(made, StudyStatus.CLOSED, actor=None)
     assert sorted(Episode.objects.values_list("consent_scope", flat=True)) == ["private", "public", "research"]
+    made.refresh_from_db()
+    assert authoring.may_become(made) == ()  # No page offers what would be refused.
     with pytest.raises(authoring.AuthoringError, match="tell the values"):
         authoring.set_status(made, StudyStatus.OPEN, actor=None)
 
@@ -436,4 +438,6 @@ def test_a_study_whose_games_stayed_closed_can_be_opened_again():
     conduct.agree(somebody)
     to(State.FINISHED, somebody)
     authoring.set_status(made, StudyStatus.CLOSED, actor=None)
+    made.refresh_from_db()
+    assert authoring.may_become(made) == (StudyStatus.OPEN,)
     assert authoring.set_status(made, StudyStatus.OPEN, actor=None).status == StudyStatus.OPEN

@@ -36,6 +36,8 @@ def test_conditions_that_are_alike_come_out_alike_and_others_do_not(small):
 def test_what_cannot_be_simulated_is_said(small, monkeypatch):
     with pytest.raises(power.PowerError, match="There is no agent"):
         power.expect(design(), stand_in="nobody")
+    with pytest.raises(power.PowerError, match="knows what no participant knows"):
+        power.expect(design(), stand_in="oracle")
     monkeypatch.setattr(power, "MOST_GAMES", 5)
     with pytest.raises(power.PowerError, match="too many conditions"):
         power.expect(design(rounds=3), stand_in="linear")
