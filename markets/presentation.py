@@ -556,6 +556,8 @@ class ProductOption:
     name: str
     note: str = ""
     """"list $120.00, yours costs $52.00"; shown after the name."""
+    price_example: str = ""
+    """Placeholder of the price field while this product is chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -508,6 +508,7 @@ def composer(view: SeatView, thread: SeenThread) -> presentation.Composer:
                 index=index,
                 name=product.title,
                 note=_("list %(price)s") % {"price": format_amount(product.list_price_cents, observation.currency)},
+                price_example=format_plain(_example_price_cents(observation, product)),
             )
             for index, product in enumerate(observation.products)
         ),

@@ -86,9 +86,9 @@
     };
   }
 
-  function alertRoom(sentence, { calm = false } = {}) {
+  function alertRoom(sentence, { mild = false } = {}) {
     const box = document.querySelector("[data-room-alert]");
-    box.toggleAttribute("data-calm", calm);
+    box.toggleAttribute("data-mild", mild);
     box.textContent = sentence || "";
     box.hidden = !sentence;
   }
@@ -301,7 +301,7 @@
   function failed(frame) {
     if (frame.code === "too_many" && outbox.length) setTimeout(flushOutbox, 1_500);
     else if (frame.code === "bad_frame" && outbox.length) giveUp(frame.sentence);
-    else alertRoom(frame.sentence, { calm: frame.code === "agent_waits" });
+    else alertRoom(frame.sentence, { mild: frame.code === "agent_waits" });
   }
 
   function giveUp(sentence) {
@@ -687,6 +687,13 @@
       const open = [...choice.options].find((option) => !option.disabled);
       if (open) choice.value = open.value;
     }
+    data.threads.forEach(showExample);
+  }
+
+  /* A price that would gain something, of the product that is chosen. */
+  function showExample(b) {
+    const chosen = part(b, "product")?.selectedOptions[0];
+    if (chosen?.dataset.example) part(b, "price-input").placeholder = chosen.dataset.example;
   }
 
   function showPreview(b, sentence, loss) {
@@ -814,7 +821,10 @@
       refreshSend(b);
       askPreview(b);
     });
-    part(b, "product")?.addEventListener("change", () => askPreview(b));
+    part(b, "product")?.addEventListener("change", () => {
+      showExample(b);
+      askPreview(b);
+    });
     talk.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.altKey) return;
       event.preventDefault();

@@ -192,6 +192,13 @@ def test_the_example_on_the_card_is_a_gain_whatever_the_value(cents):
         assert "cost you" not in sentence
 
 
+def test_the_price_field_suggests_a_price_of_the_product_that_is_chosen():
+    game = staged(catalogue(), people=(SELLER,))
+    (panel, *_rest) = room_page.thread_panels(game.view(SELLER))
+    for option, cost in zip(panel.composer.products, game.scenario.seller_values_cents, strict=True):
+        assert cost < float(option.price_example) * 100 <= 2 * cost + 100
+
+
 def test_standing_offers_say_what_they_are_worth_and_who_may_take_them():
     game = staged(bilateral(), people=(B1, SELLER))
     game.act(B1, offer(5_500))
