@@ -23,7 +23,7 @@ from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
 from markets.room_rows import Table
-from markets.selectors import SeatView, fresh_table, seat_of, table_view
+from markets.selectors import SeatView, fresh_table, seat_of, seated, table_view
 from markets.services import RoomError
 
 HEAL_S = 15.0
@@ -43,6 +43,8 @@ class RoomConsumer(AsyncWebsocketConsumer):
     """Last seat event that this page has been sent."""
     version: int = -1
     """The room's version that the page was last drawn from."""
+    believed: tuple[Any, ...] | None = None
+    """What was stored of the session, the person and the account when the seat was found to be theirs."""
     stamp: object = None
     """What the page was last sent, so that a heartbeat sends nothing new."""
 
@@ -72,8 +74,13 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     def sits_there(self, seat: Seat, session: SessionBase) -> bool:
         """Whether the seat is still that of the session as it is stored now: a socket outlives log-out and expiry."""
+        grounds = identity.grounds(session, seat.participant_id)
+        if grounds is not None and grounds == self.believed:
+            return True
         participant = identity.participant_of(session)
-        return participant is not None and participant.pk == seat.participant_id
+        sits = participant is not None and participant.pk == seat.participant_id
+        self.believed = grounds if sits else None
+        return sits
 
     def shown(self, view: SeatView) -> SeatView:
         """The view as this page is told it."""
@@ -156,14 +163,10 @@ class RoomConsumer(AsyncWebsocketConsumer):
                 self.group, {"type": "room.typing", "role": self.seat.role, "buyer": buyer}
             )
 
-    async def _move(self, frame: wire.Act, now: datetime) -> dict[str, Any] | None:
+    async def _move(self, frame: wire.Act, now: datetime) -> dict[str, Any]:
         """Carry a move out and draw the page after it in one go; whoever moves sees it before it is acknowledged."""
-
-        def carry_out() -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-            return self._answer(frame, now), self._view_frame()
-
         async with self._sending:
-            reply, drawn = await database_sync_to_async(carry_out)()
+            reply, drawn = await database_sync_to_async(self._carry_out)(frame, now)
             await self._show(drawn)
         return reply
 
@@ -190,17 +193,28 @@ class RoomConsumer(AsyncWebsocketConsumer):
                     return
                 await self._send_view()
 
+    def _carry_out(self, frame: wire.Act, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The answer to a move, and the page drawn after it."""
+        if not self._still_sits(self.seat):
+            raise _not_seated()
+        reply, table = room_frames.act(self.seat, frame, now=now)
+        drawn = self._view_frame(table)
+        if drawn is None:
+            raise _not_seated()
+        return reply if reply["type"] == "refused" else reply | {"seq": drawn["seq"]}, drawn
+
     def _answer(self, frame: wire.ClientFrame, now: datetime) -> dict[str, Any] | None:
         found = fresh_table(self.seat)
         if found is None or not self._still_sits(found[1]):
-            raise RoomError("not_seated", _("You do not sit in this room any more."))
+            raise _not_seated()
         return room_frames.answer(found[1], frame, origin=self.origin, now=now, shown=self.shown)
 
     def _still_sits(self, seat: Seat) -> bool:
         return self.sits_there(seat, identity.stored_session(self.scope["session"].session_key))
 
-    def _view_frame(self) -> dict[str, Any] | None:
-        found = fresh_table(self.seat)
+    def _view_frame(self, table: Table | None = None) -> dict[str, Any] | None:
+        """The page as it is now, or as `table` has just been left; None when somebody else sits there."""
+        found = fresh_table(self.seat) if table is None else seated(self.seat, table)
         return None if found is None else self._draw(*found)
 
     def _draw(self, table: Table, seat: Seat) -> dict[str, Any]:
@@ -217,6 +231,10 @@ class RoomConsumer(AsyncWebsocketConsumer):
 
     async def _send(self, frame: dict[str, Any]) -> None:
         await self.send(text_data=json.dumps(frame, ensure_ascii=False))
+
+
+def _not_seated() -> RoomError:
+    return RoomError("not_seated", _("You do not sit in this room any more."))
 
 
 def _buyer_number(seat: Seat) -> int:

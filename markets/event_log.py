@@ -17,7 +17,7 @@ from django.utils import timezone
 from markets import statements
 from markets.engine.observation import SeenEvent, seen_events
 from markets.engine.protocol import Event, LogEntry, Party, encode
-from markets.engine.scenarios import decode_scenario
+from markets.engine.scenarios import Scenario, decode_scenario
 from markets.engine.state import State, evolve, initial
 from markets.models import Room, RoomEvent, Utterance
 from markets.statements import Reading, Slot
@@ -75,6 +75,13 @@ def load(room: Room) -> Fold:
     if kept.state.version < room.version:
         kept = _catch_up(room, kept)
     return kept
+
+
+def scenario_of(room: Room) -> Scenario:
+    """What the room is about; settled before its first event, so any fold of it knows."""
+    with _lock:
+        kept = _kept.get(room.public_id)
+    return decode_scenario(room.scenario) if kept is None else kept.state.scenario
 
 
 def keep(room: Room, fold: Fold) -> None:

@@ -10,15 +10,20 @@ is made when somebody first does something that needs one, never by looking at a
 import random
 import secrets
 from importlib import import_module
+from typing import Any
 
 from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.models import Session
 from django.db import IntegrityError, transaction
+from django.db.models import Subquery
 from django.http import HttpRequest
+from django.utils import timezone
 
 from markets.models import Participant
+from markets.statements import Reading, Slot
 
 SESSION_KEY = "participant"
 
@@ -135,6 +140,32 @@ def participant_of(session: SessionBase) -> Participant | None:
     if account is not None:
         return Participant.objects.filter(account=account).first()
     return _anonymous(session)
+
+
+_grounds: Reading[tuple[Any, ...]] = Reading(
+    lambda: (
+        Participant.objects.filter(pk=Slot("participant", Participant._meta.pk))
+        .annotate(
+            stored=Subquery(
+                Session.objects.filter(
+                    session_key=Slot("key", Session._meta.pk),
+                    expire_date__gt=Slot("now", Session._meta.get_field("expire_date")),
+                ).values("session_data")
+            )
+        )
+        .order_by()
+        .values_list("stored", "account_id", "account__password", "account__is_active")
+    )
+)
+
+
+def grounds(session: SessionBase, participant_id: int | None) -> tuple[Any, ...] | None:
+    """Everything stored by which `participant_of` tells whether the session is that participant's, in one look: while
+    it stays the same, so does the answer. None where nothing of it is stored."""
+    if not session.session_key or participant_id is None:
+        return None
+    found = _grounds.first(participant=participant_id, key=session.session_key, now=timezone.now())
+    return None if found is None or found[0] is None else (session.session_key, participant_id, *found)
 
 
 def set_aside(session: SessionBase) -> Participant | None:

@@ -18,6 +18,7 @@ from markets.engine.protocol import IllegalAction, RefusalCode, Role
 from markets.engine.talk_prices import find_prices
 from markets.models import Seat
 from markets.refusals import refusal_sentence
+from markets.room_rows import Table
 from markets.selectors import SeatView
 from markets.services import RoomError
 
@@ -36,7 +37,8 @@ def answer(
     """
     match frame:
         case wire.Act():
-            return _act(seat, frame, now)
+            reply, table = act(seat, frame, now=now)
+            return reply if reply["type"] == "refused" else reply | {"seq": _view(seat, table=table).seq}
         case wire.Preview():
             return _preview(_view(seat), frame)
         case wire.ReadPrice():
@@ -50,21 +52,19 @@ def answer(
             return None
 
 
-def _view(seat: Seat, *, after: int | None = None) -> SeatView:
+def _view(seat: Seat, *, after: int | None = None, table: Table | None = None) -> SeatView:
     """The seat's view as it is now, with the words that were said after its event `after`; without words if None."""
-    view = selectors.fresh_seat_view(seat, after=after)
-    if view is None:
-        raise _not_seated()
-    return view
+    found = selectors.seated(seat, table) if table is not None else selectors.fresh_table(seat)
+    if found is None:
+        raise RoomError("not_seated", _("You do not sit in this room any more."))
+    return selectors.table_view(*found, after=after)
 
 
-def _not_seated() -> RoomError:
-    return RoomError("not_seated", _("You do not sit in this room any more."))
-
-
-def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
+def act(seat: Seat, frame: wire.Act, *, now: datetime) -> tuple[dict[str, Any], Table | None]:
+    """Carry a move out: a refusal, or an acknowledgement that lacks the number of the seat's last event, and the rows
+    as the move left them where it was written just now. The page is to be drawn from those, or anew."""
     move = frame.client_move_id
-    currency = event_log.load(seat.room).state.scenario.currency
+    currency = event_log.scenario_of(seat.room).currency
     try:
         action = wire.to_action(_own_thread(seat, frame.action), currency=currency)
         accepted = services.submit_action(
@@ -76,20 +76,12 @@ def _act(seat: Seat, frame: wire.Act, now: datetime) -> dict[str, Any]:
             now=now,
         )
     except AmountError as error:
-        return wire.refused(move, error.code.value, error.sentence)
+        return wire.refused(move, error.code.value, error.sentence), None
     except IllegalAction as error:
-        return wire.refused(move, error.code.value, refusal_sentence(error.code))
+        return wire.refused(move, error.code.value, refusal_sentence(error.code)), None
     except RoomError as error:
-        return wire.refused(move, error.code, error.sentence)
-    seq = selectors.last_seq(seat)
-    if seq is None:
-        raise _not_seated()
-    return {
-        "type": "ack",
-        "client_move_id": move,
-        "seq": seq,
-        "repeated": accepted.repeated,
-    }
+        return wire.refused(move, error.code, error.sentence), None
+    return {"type": "ack", "client_move_id": move, "repeated": accepted.repeated}, accepted.table
 
 
 def _own_thread(seat: Seat, action: wire.ActionWire) -> wire.ActionWire:

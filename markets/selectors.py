@@ -153,8 +153,13 @@ def _view(seat: Seat, seats: list[Seat], *, words_after: int | None) -> SeatView
 def fresh_table(seat: Seat) -> tuple[Table, Seat] | None:
     """The seat's table as the database has it now, and the seat at it; None when whoever sat there does not any more."""
     table = room_rows.table(seat.room_id)
-    current = None if table is None else table.seats.get(seat.party)
-    if table is None or current is None or current.pk != seat.pk:
+    return None if table is None else seated(seat, table)
+
+
+def seated(seat: Seat, table: Table) -> tuple[Table, Seat] | None:
+    """The table and the seat at it; None when whoever sat there does not any more."""
+    current = table.seats.get(seat.party)
+    if current is None or current.pk != seat.pk:
         return None
     sits = current.kind == SeatKind.PERSON and current.participant_id == seat.participant_id
     return (table, current) if sits else None
@@ -165,15 +170,6 @@ def fresh_seat_view(seat: Seat, *, after: int | None = 0) -> SeatView | None:
     not any more."""
     found = fresh_table(seat)
     return None if found is None else table_view(*found, after=after)
-
-
-def last_seq(seat: Seat) -> int | None:
-    """Number of the last event that a seat has seen by now; None as above."""
-    found = fresh_table(seat)
-    if found is None:
-        return None
-    fold = event_log.load(found[0].room)
-    return len(fold.seen(seat.party))
 
 
 def revealed(room: Room) -> Revealed:

@@ -108,6 +108,8 @@ class Accepted:
     version: int
     repeated: bool = False
     """True when this very move had been written before."""
+    table: Table | None = None
+    """The room's rows as the move left them; None where it was written before."""
 
 
 # --- Opening and joining ------------------------------------------------------------------------
@@ -340,10 +342,10 @@ def submit_action(
         return [_Move(events, action.talk)]
 
     try:
-        room = _change(room, decide, party=seat.party, now=now, client_move_id=client_move_id)
+        table = _change(room, decide, party=seat.party, now=now, client_move_id=client_move_id)
     except _Repeated as repeated:
         return repeated.earlier
-    return Accepted(version=room.version)
+    return Accepted(version=table.room.version, table=table)
 
 
 def submit_agent_action(
@@ -539,7 +541,7 @@ def _change(
     party: Party,
     now: datetime,
     client_move_id: str = "",
-) -> Room:
+) -> Table:
     """One transaction: lock, fold, decide, append, follow up. Publishes after the commit."""
     with transaction.atomic():
         table = _locked_table(room, party=party, move=client_move_id)
@@ -562,7 +564,7 @@ def _change(
         statements.run(*_follow_up(room, fold, table.seats, now), statements.update(room, *_CHANGED))
     event_log.keep(room, fold)
     _publish_after_commit(room, moved=True)
-    return room
+    return table
 
 
 def _follow_up(room: Room, fold: Fold, seats: Mapping[Party, Seat], now: datetime) -> Iterator[Command]:
