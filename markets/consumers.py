@@ -43,6 +43,8 @@ class RoomConsumer(AsyncWebsocketConsumer):
     """Last seat event that this page has been sent."""
     version: int = -1
     """The room's version that the page was last drawn from."""
+    rows: tuple[Any, ...] = ()
+    """All the rows that it was drawn from."""
     believed: tuple[Any, ...] | None = None
     """What was stored of the session, the person and the account when the seat was found to be theirs."""
     stamp: object = None
@@ -188,10 +190,12 @@ class RoomConsumer(AsyncWebsocketConsumer):
         with suppress(OSError):  # The page has gone; the server says so when something is sent to it.
             while True:
                 await asyncio.sleep(HEAL_S)
-                if not await database_sync_to_async(self._still_sits)(self.seat):
+                sits, changed = await database_sync_to_async(self._look_again)()
+                if not sits:
                     await self.close(CLOSE_STRANGER)
                     return
-                await self._send_view()
+                if changed:
+                    await self._send_view()
 
     def _carry_out(self, frame: wire.Act, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
         """The answer to a move, and the page drawn after it."""
@@ -217,8 +221,16 @@ class RoomConsumer(AsyncWebsocketConsumer):
         found = fresh_table(self.seat) if table is None else seated(self.seat, table)
         return None if found is None else self._draw(*found)
 
+    def _look_again(self) -> tuple[bool, bool]:
+        """Whether whoever sat there still does, and whether a row that the page is drawn from has changed since."""
+        if not self._still_sits(self.seat):
+            return False, False
+        found = fresh_table(self.seat)
+        return True, found is None or found[0].as_drawn != self.rows
+
     def _draw(self, table: Table, seat: Seat) -> dict[str, Any]:
-        view, self.version = table_view(table, seat, after=self.seq), table.room.version
+        self.version, self.rows = table.room.version, table.as_drawn
+        view = table_view(table, seat, after=self.seq)
         return wire.view_frame(self.shown(view), after=self.seq, origin=self.origin, now=timezone.now())
 
     def _too_many(self) -> bool:

@@ -5,6 +5,7 @@ that show them (`market_page`, the builder) and distributions in words (`priors_
 alone, no drawn value.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +76,8 @@ class Fact:
     value: str
 
 
-def facts(market: Market) -> tuple[Fact, ...]:
-    """Everything that a version fixes, in the order of the builder's form."""
+def facts(market: Market, *, named: Callable[[str], str] = str) -> tuple[Fact, ...]:
+    """Everything that a version fixes, in the order of the builder's form; `named` says what an agent is called."""
     recipe = decode_recipe(market.recipe)
     mechanisms = {
         "alternating": _("alternating rounds"),
@@ -113,8 +114,8 @@ def facts(market: Market) -> tuple[Fact, ...]:
         (_("Opening bids"), _openings_text(recipe)),
         (_("Kept from losing money"), ", ".join(_role_text(role) for role in recipe.regulated) or _("nobody")),
         (_("An unreadable message"), _("ends the game") if recipe.malformed_ends else _("costs the turn")),
-        (_("Seller's agent"), market.seller_agent),
-        (_("Buyers' agents"), market.buyer_agents.replace(",", ", ")),
+        (_("Seller's agent"), named(market.seller_agent)),
+        (_("Buyers' agents"), ", ".join(map(named, market.buyer_agents.split(",")))),
         (_("Listed"), _("in the market list") if market.is_listed else _("by its address only")),
         (
             _("After the game"),

@@ -85,6 +85,13 @@ class Table:
     repeated: int | None
     """Number of the event that the move asked about has in the log, where it is there already."""
 
+    @property
+    def as_drawn(self) -> tuple[Any, ...]:
+        """Every value in these rows that changes: as long as they are the same, so is each seat's view."""
+        room = self.room
+        seats = tuple(tuple(getattr(seat, name) for name in _SEAT) for seat in self.seats.values())
+        return (room.version, room.status, room.opened_at, room.ended_at, room.fills_at, seats)
+
 
 def table(room_id: int, *, party: Party = "", move: str = "") -> Table | None:
     """The rows of a room; None once its host has given it up. `move` of `party` is looked for in the log."""

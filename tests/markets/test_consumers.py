@@ -11,12 +11,17 @@ from dataclasses import dataclass, field
 import pytest
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.http import HttpRequest
 
-from markets import consumers, services, wire
+from markets import consumers, erasure, event_log, services, wire
 from markets.engine.protocol import SELLER, Role
 from markets.engine.scenarios import OpeningBid
+from markets.export_masking import REMOVED
 from markets.models import Participant, RoomEvent, Seat, SeatKind
-from tests.markets.engine.factories import B1, B2, B3, bilateral, catalogue, multi_buyer
+from negotiation_site.moderation import services as moderation
+from tests.markets.engine.factories import B1, B2, B3, bilateral, catalogue, multi_buyer, offer
 from tests.markets.rooms import Game, staged
 from tests.markets.tabs import LEAVING, Drawing, Tab, accepting, offering, rejecting, saying, session_of
 
@@ -251,6 +256,161 @@ async def test_a_page_looks_again_when_something_other_than_a_move_is_said_to_ha
     await database_sync_to_async(lambda: services.nudge(two.fresh()))()
     await buyer.until("view")
     assert len(buyer.frames) > seen
+
+
+# --- What a process remembers -----------------------------------------------------------------------
+
+
+def in_another_process(work):
+    """Do something that this process's kept folds know nothing of, as a second web process or a worker would."""
+    kept = dict(event_log._kept)
+    event_log._kept.clear()
+    try:
+        return work()
+    finally:
+        event_log._kept.clear()
+        event_log._kept.update(kept)
+
+
+async def test_moves_of_two_processes_are_one_log_on_every_page(two):
+    buyer, seller = await Tab.open(two, B1), await Tab.open(two, SELLER)
+    await buyer.act(offering("55"))
+    await seller.reach(1)
+    elsewhere = database_sync_to_async(in_another_process)
+    await elsewhere(lambda: two.act(SELLER, offer(8_000, talk="Eighty.")))
+    await buyer.reach(2)
+    assert "Eighty." in buyer.drawing.items[-1][2]
+    assert (await buyer.act(offering("60"), seen=2))["seq"] == 3
+    await elsewhere(lambda: two.act(SELLER, offer(7_500)))
+    await seller.reach(4)
+    fresh = await Tab.open(two, SELLER, after=0)
+    assert (fresh.drawing.items, fresh.drawing.panels) == (seller.drawing.items, seller.drawing.panels)
+    assert await stored_kinds(two) == ["offer_made"] * 4
+
+
+async def test_a_move_repeated_in_another_process_is_still_one(two):
+    buyer = await Tab.open(two, B1)
+    await database_sync_to_async(in_another_process)(lambda: two.act(B1, offer(5_500), move="m-1"))
+    again = await buyer.act(offering("55"), move="m-1")
+    assert (again["repeated"], again["seq"]) == (True, 1)
+    assert await stored_kinds(two) == ["offer_made"]
+
+
+async def test_a_process_that_was_killed_with_everything_it_remembered_goes_on_from_the_database(two):
+    buyer = await Tab.open(two, B1)
+    await buyer.act(offering("55"), move="m-1")
+    for forget in (event_log._kept.clear, wire._draw.cache_clear):
+        forget()
+    again = await Tab.open(two, B1, after=0)
+    assert again.drawing.items == buyer.drawing.items
+    assert (await again.act(offering("55"), move="m-1"))["repeated"]
+
+
+@pytest.mark.parametrize("change", ["logged out", "other password", "switched off", "brought along", "erased"])
+async def test_a_page_that_has_moved_already_is_believed_no_longer_than_its_session(two, change):
+    """Whoever sits there is looked up in full once and then believed while nothing stored about it changes."""
+
+    def owned():
+        user = User.objects.create_user("ada", password="correct horse")
+        Participant.objects.filter(pk=two.people[B1].pk).update(account=user)
+        request = HttpRequest()
+        request.session = tab.session
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+        request.session.save()
+        return user
+
+    tab = await Tab.open(two, B1)
+    user = await sync_to_async(owned)() if change in ("other password", "switched off") else None
+    if user is not None:
+        tab = Tab.address(two.room.public_id, tab.session)
+        assert await tab.connect()
+        await tab.until("view")
+    seller = await Tab.open(two, SELLER)
+    assert (await tab.act(offering("55")))["type"] == "ack"
+    await seller.act(offering("80"))
+    await tab.reach(2)
+
+    def happen():
+        match change:
+            case "logged out":
+                tab.session.flush()
+            case "other password":
+                user.set_password("another horse")
+                user.save()
+            case "switched off":
+                User.objects.filter(pk=user.pk).update(is_active=False)
+            case "brought along":
+                owner = User.objects.create_user("bea", password="correct horse")
+                Participant.objects.filter(pk=two.people[B1].pk).update(account=owner)
+            case "erased":
+                two.people[B1].delete()
+
+    await sync_to_async(happen)()
+    await tab.send({"type": "act", "client_move_id": "late", "action": offering("60")})
+    assert await tab.closed() == consumers.CLOSE_STRANGER
+    assert tab.frames[-1]["code"] == "not_seated"
+    assert await stored_kinds(two) == ["offer_made"] * 2
+
+
+async def test_words_that_were_hidden_or_erased_are_on_no_page_that_asks_for_them_again(two):
+    buyer, seller = await Tab.open(two, B1), await Tab.open(two, SELLER)
+    await buyer.act(saying("A word that had better not been said."))
+    await seller.act(saying("Another one."))
+    await buyer.reach(2)
+    staff = await sync_to_async(User.objects.create_user)("staff")
+    await sync_to_async(moderation.hide)(room=two.room, n=1, by=staff)
+    for party in (B1, SELLER):
+        again = await Tab.open(two, party, after=0)
+        view = await again.ask({"type": "resync", "after": 0}, "view")
+        assert "better not" not in json.dumps(view)
+        assert REMOVED in view["items"][0]["html"]
+    await sync_to_async(erasure.erase)(participant=two.people[SELLER])
+    again = await Tab.open(two, B1, after=0)
+    assert "Another one." not in "".join(again.raw)
+
+
+async def test_a_kept_panel_is_what_would_be_drawn_anew(three, monkeypatch):
+    """Panels are kept by all that they show; nothing of one seat, price or moment turns up in another's."""
+    pages = {party: await Tab.open(three, party) for party in (SELLER, B1, B2)}
+    kept, anew = [], []
+    draw = wire._draw
+
+    def both(*what):
+        kept.append(draw(*what))
+        anew.append(draw.__wrapped__(*what))
+        return kept[-1]
+
+    monkeypatch.setattr(wire, "_draw", both)
+    for party, price in ((B1, "50"), (B2, "52"), (B1, "50"), (B2, "52")):
+        await pages[SELLER].act(offering("90", buyer=int(party[-1])))
+        await pages[party].act(offering(price))
+        for page in pages.values():
+            await page.settle()
+    assert kept == anew
+    assert len(kept) > len(set(kept))
+
+
+async def test_the_heartbeat_sees_a_change_that_nobody_was_told_of(two, monkeypatch):
+    monkeypatch.setattr(consumers, "HEAL_S", 0.05)
+    buyer = await Tab.open(two, B1)
+
+    def replace():
+        who = {"kind": SeatKind.AGENT, "agent_slug": "linear", "agent_version": "1", "agent_name": "Linear"}
+        Seat.objects.filter(room=two.room, party=SELLER).update(**who)
+
+    await database_sync_to_async(replace)()
+    await buyer.until("view")
+    assert "Linear" in buyer.drawing.panels["panel-opponent"]
+
+
+async def test_a_heartbeat_draws_nothing_where_nothing_changed(two, monkeypatch):
+    monkeypatch.setattr(consumers, "HEAL_S", 0.02)
+    tab = await Tab.open(two, B1)
+    drawn = []
+    monkeypatch.setattr(wire, "view_frame", lambda view, **how: drawn.append(view.party))
+    await asyncio.sleep(0.2)
+    await tab.settle()
+    assert drawn == []
 
 
 async def test_a_quiet_room_sends_nothing(two, monkeypatch):
