@@ -59,6 +59,11 @@
       shut({ refocus: false });
     }
   });
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width) shut(); // it stood beside a word that has moved
+    width = innerWidth;
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && note) {
       event.stopPropagation();
