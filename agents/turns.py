@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.db import DEFAULT_DB_ALIAS, connection
 from django.db import Error as DatabaseError
-from django.db import connection
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -31,7 +32,7 @@ from agents import calls, model_log, registry
 from agents.base import AgentSpec, Kind, NoAnswer, Unplayable, batch, default_act
 from agents.play import turn_for
 from agents.words import with_words
-from markets import event_log, services, trace
+from markets import event_log, room_rows, services, trace
 from markets.engine import rules
 from markets.engine.observation import observe
 from markets.engine.protocol import Action, LogEntry, Party
@@ -39,6 +40,7 @@ from markets.engine.scenarios import EventDriven
 from markets.engine.state import State
 from markets.models import AgentTurn, Seat, TurnState, Utterance
 from markets.signals import turn_due
+from markets.statements import Changing, Reading, Slot
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,8 @@ class Claim:
 
     turn: AgentTurn
     owner: str
+    seat: Seat
+    """Whose turn it is."""
 
 
 def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
@@ -68,7 +72,7 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
         return None
     turn = claim.turn
     with trace.in_room(turn.room.public_id), _faults_noted(claim):
-        seat = Seat.objects.get(room=turn.room, party=turn.party)
+        seat = claim.seat
         fold = event_log.load(turn.room)
         state = fold.state
         if not observe(state, turn.party).to_move:
@@ -97,12 +101,11 @@ def take_turn(*, turn_id: int, now: datetime | None = None) -> TurnState | None:
 
 def asks_models(turn_id: int) -> bool:
     """Whether the agent that owes this turn waits for a language model; an unknown one fails in its turn."""
-    turn = AgentTurn.objects.filter(pk=turn_id).only("room_id", "party").first()
-    if turn is None:
+    found = _agent.first(turn=turn_id)
+    if found is None:
         return False
-    seat = Seat.objects.get(room=turn.room_id, party=turn.party)
     try:
-        return registry.get(seat.agent_slug).asks_models
+        return registry.get(found[0]).asks_models
     except registry.UnknownAgent:
         return False
 
@@ -246,21 +249,43 @@ def _move_back(now: datetime) -> None:
 
 def _claim(turn_id: int, now: datetime) -> Claim | None:
     owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-    claimed = (
-        AgentTurn.objects.filter(pk=turn_id, attempts__lt=MAX_ATTEMPTS, due_at__gt=now)
-        .filter(Q(state=TurnState.QUEUED) | Q(state=TurnState.RUNNING, lease_until__lte=now))
-        .filter(Q(starts_at=None) | Q(starts_at__lte=now))
-        .update(
-            state=TurnState.RUNNING,
-            owner=owner,
-            lease_until=now + LEASE,
-            attempts=F("attempts") + 1,
-        )
-    )
-    if not claimed:
+    if not _take.run(turn=turn_id, now=now, owner=owner, until=now + LEASE):
         return None
-    turn = AgentTurn.objects.select_related("room__market").get(pk=turn_id)
-    return Claim(turn, owner)
+    row = _turn.first(turn=turn_id)
+    if row is None:  # The room is given up just now, and the turn with it.
+        return None
+    turn = AgentTurn.from_db(DEFAULT_DB_ALIAS, _TURN, row)
+    table = room_rows.table(turn.room_id)
+    if table is None:
+        return None
+    turn.room = table.room
+    return Claim(turn, owner, table.seats[turn.party])
+
+
+_TURN = ("id", "room_id", "party", "position", "state", "owner", "due_at", "attempts", "error")
+_NUMBER = AgentTurn._meta.pk
+_MOMENT = AgentTurn._meta.get_field("due_at")
+_turn: Reading[tuple[Any, ...]] = Reading(
+    lambda: AgentTurn.objects.filter(pk=Slot("turn", _NUMBER)).order_by().values_list(*_TURN)
+)
+_agent: Reading[tuple[str]] = Reading(
+    lambda: (
+        Seat.objects.filter(room__agent_turns__pk=Slot("turn", _NUMBER), party=F("room__agent_turns__party"))
+        .order_by()
+        .values_list("agent_slug")
+    )
+)
+_take = Changing(
+    lambda: (
+        AgentTurn.objects.filter(pk=Slot("turn", _NUMBER), attempts__lt=MAX_ATTEMPTS, due_at__gt=Slot("now", _MOMENT))
+        .filter(Q(state=TurnState.QUEUED) | Q(state=TurnState.RUNNING, lease_until__lte=Slot("now", _MOMENT)))
+        .filter(Q(starts_at=None) | Q(starts_at__lte=Slot("now", _MOMENT)))
+    ),
+    state=TurnState.RUNNING,
+    owner=Slot("owner", AgentTurn._meta.get_field("owner")),
+    lease_until=Slot("until", _MOMENT),
+    attempts=F("attempts") + 1,
+)
 
 
 def _play_default(turn: AgentTurn, now: datetime) -> None:

@@ -57,7 +57,7 @@ from markets.models import (
 )
 from markets.room_rows import Table
 from markets.signals import turn_due
-from markets.statements import Command
+from markets.statements import Changing, Command, Slot
 
 log = logging.getLogger(__name__)
 
@@ -709,9 +709,18 @@ def _still_due(state: State, turn: AgentTurn) -> bool:
 
 
 def _finish_turn(turn: AgentTurn, owner: str, outcome: TurnState) -> None:
-    changed = AgentTurn.objects.filter(pk=turn.pk, owner=owner, state=TurnState.RUNNING).update(state=outcome)
-    if not changed:
+    if not _finish.run(turn=turn.pk, owner=owner, state=outcome):
         raise _NotOwner
+
+
+_finish = Changing(
+    lambda: AgentTurn.objects.filter(
+        pk=Slot("turn", AgentTurn._meta.pk),
+        owner=Slot("owner", AgentTurn._meta.get_field("owner")),
+        state=TurnState.RUNNING,
+    ),
+    state=Slot("state", AgentTurn._meta.get_field("state")),
+)
 
 
 def room_ms(room: Room, fold: Fold, now: datetime) -> int:

@@ -1,7 +1,7 @@
 """SQL that every move asks for, written by Django once and kept by the process.
 
 For a query of this size Django spends many times longer on writing the SQL than the database on answering it. Here:
-`Reading`, a queryset whose SQL is kept and into which only values are put; `insert` and `update` for rows whose columns
+`Reading`, a queryset whose SQL is kept and into which only values are put, and `Changing`, its update; `insert` and `update` for rows whose columns
 are known. Not here: which rows are read or written, and when (`event_log`, `selectors`, `services`).
 
 Contract: what comes back is what the queryset itself would give, read from the database at that moment; only the words of
@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Field, Model, QuerySet, Value
+from django.db.models.sql import UpdateQuery
 
 _T = TypeVar("_T")
 
@@ -66,6 +67,27 @@ class Reading(Generic[_T]):
         """The first row, of a queryset that gives one at most or is ordered; None where there is none."""
         found = self.all(**values)
         return found[0] if found else None
+
+
+class Changing:
+    """An update of the rows of a queryset that is carried out again and again with other values."""
+
+    def __init__(self, queryset: "Callable[[], QuerySet[Any, Any]]", **changes: object) -> None:
+        self._queryset, self._changes = queryset, changes
+        self._written: dict[str, tuple[str, tuple[Any, ...]]] = {}
+
+    def run(self, **values: object) -> int:
+        """Carry it out; how many rows there were."""
+        written = self._written.get(connection.vendor)
+        if written is None:
+            query: Any = self._queryset().query.chain(UpdateQuery)
+            query.clear_ordering(force=True)
+            query.add_update_values(self._changes)
+            written = self._written[connection.vendor] = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+        sql, parameters = written
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [_bound(each, values) if type(each) is Slot else each for each in parameters])
+            return cursor.rowcount
 
 
 def _bound(slot: Slot, values: dict[str, object]) -> Any:

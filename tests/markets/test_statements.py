@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from markets import room_rows, statements
 from markets.engine.protocol import SELLER
 from markets.models import AgentTurn, Room, Seat, TurnState, Utterance
-from markets.statements import Reading, Slot
+from markets.statements import Changing, Reading, Slot
 from tests.markets.engine.factories import B1, bilateral, offer
 from tests.markets.rooms import Game, staged
 
@@ -102,6 +103,24 @@ def test_what_may_be_there_once_is_written_once(game):
     assert AgentTurn.objects.get(position=40).pk == key
     assert statements.insert_once(AgentTurn, names, row) is None
     assert AgentTurn.objects.filter(position=40).count() == 1
+
+
+def test_a_kept_update_changes_the_rows_that_meet_its_conditions_and_no_other(game):
+    names = ("room_id", "party", "position", "state", "owner", "due_at", "attempts", "error", "created_at")
+    now = timezone.now()
+    keys = [
+        statements.insert_once(AgentTurn, names, (game.room.pk, B1, n, TurnState.RUNNING, owner, now, n, "", now))
+        for n, owner in ((1, "me"), (2, "you"))
+    ]
+    key, owner = AgentTurn._meta.pk, AgentTurn._meta.get_field("owner")
+    changing = Changing(
+        lambda: AgentTurn.objects.filter(pk=Slot("turn", key), owner=Slot("owner", owner)),
+        owner=Slot("next", owner),
+        attempts=F("attempts") + 1,
+    )
+    assert [changing.run(turn=turn, owner="me", next="her") for turn in (*keys, 0)] == [1, 0, 0]
+    assert changing.run(turn=keys[0], owner="her", next="") == 1
+    assert list(AgentTurn.objects.order_by("position").values_list("owner", "attempts")) == [("", 3), ("you", 2)]
 
 
 def test_all_of_several_writes_or_none(game):
