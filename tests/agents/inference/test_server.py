@@ -124,11 +124,23 @@ def _ask(url: str, text: str) -> str:
 
 def test_more_than_the_queue_holds_is_turned_away(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(server, "LONGEST_QUEUE", 0)
-    parrot = Parrot(pause_s=0.3)
+    parrot = Parrot()
+    turned_away = threading.Semaphore(0)
+    answered = threading.Event()
+    monkeypatch.setattr(parrot, "stream", lambda request, emit: answered.wait(60) and Parrot().stream(request, emit))
     body = {"messages": [{"role": "user", "content": "a"}]}
+
+    def ask(url: str) -> int:
+        status = httpx2.post(f"{url}/chat/completions", json=body, timeout=60).status_code
+        if status != 200:
+            turned_away.release()
+        return status
+
     with running([parrot]) as url, ThreadPoolExecutor(5) as pool:
-        statuses = list(pool.map(lambda _: httpx2.post(f"{url}/chat/completions", json=body).status_code, range(5)))
-    assert sorted(statuses) == [200, 200, 503, 503, 503]
+        asked = [pool.submit(ask, url) for _ in range(5)]
+        assert all(turned_away.acquire(timeout=30) for _ in range(3))
+        answered.set()
+    assert sorted(one.result() for one in asked) == [200, 200, 503, 503, 503]
 
 
 def test_who_hangs_up_is_not_written_for_any_longer():
