@@ -51,6 +51,7 @@ from markets.presentation import Choice, Figure
 from markets.result import percent
 from markets.setup import MarketSpec, SetupError
 from negotiation_site import dashboards, market_charts, seating
+from negotiation_site.tournament_charts import title
 
 REFUSED = (SetupError, SpecError, RecipeError, BuilderError, UnknownAgent)
 """Errors whose text is a sentence for whoever builds."""
@@ -369,7 +370,7 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         name=market.name,
         slug=slug,
         row=row,
-        facts=recipe_text.facts(market),
+        facts=recipe_text.facts(market, named=title),
         preview=preview_of(market),
         command=_command(market),
     )

@@ -9,6 +9,7 @@ as unknown with the reason, so that the page helps most when something is down; 
 Nothing of a person, of a single room, of a prompt and no key is on it.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -289,7 +290,11 @@ def _clock(clock: standing.Clock, broker: standing.Broker) -> Part:
         (_("Redis's, against it"), broker.skew_s),
     ):
         if seconds is not None:
-            lines.append(_line(name, _("%(s)+.2f s") % {"s": round(seconds, 2) + 0.0}, OK if abs(seconds) < SKEW_S else ACT, skew))
+            lines.append(
+                _line(
+                    name, _("%(s)+.2f s") % {"s": round(seconds, 2) + 0.0}, OK if abs(seconds) < SKEW_S else ACT, skew
+                )
+            )
     return Part("clock", _("Clock"), "", tuple(lines))
 
 
@@ -374,8 +379,14 @@ def _disk(disk: standing.Disk) -> Part:
     return Part("disk", _("Disk"), "", tuple(lines))
 
 
+_BLANKS = re.compile(r"%(\(\w+\))?[a-z]")
+"""Places of values in a message, which are not noted."""
+
+
 def _fault(noted: Noted) -> Fault:
-    what = ": ".join(part for part in (noted.kind, noted.message) if part) or noted.logger
+    told = _BLANKS.sub("…", noted.message)
+    told = told if any(letter.isalpha() for letter in told) else ""
+    what = ": ".join(part for part in (noted.kind, told) if part) or noted.logger
     return Fault(
         when=datetime.fromtimestamp(noted.at, UTC),
         what=what,
@@ -390,7 +401,7 @@ def _line(name: str, value: str, state: str, advice: str) -> Line:
 
 def _time(seconds: float) -> str:
     if seconds < 120:
-        return _("%(n)d s") % {"n": round(seconds)}
+        return _("%(n)d s") % {"n": max(0, round(seconds))}
     if seconds < 7200:
         return _("%(n)d min") % {"n": round(seconds / 60)}
     return _("%(n)d h") % {"n": round(seconds / 3600)}
