@@ -1,9 +1,11 @@
 // Draws every [data-chart] with the figure that json_script put beside it, in the colours and the width of the page.
 // Plotly comes from the installed wheel. Its own answer to a window that changes forgets the height of a figure and
-// lays the legend over the plot, so a chart whose place changes is drawn anew instead.
+// lays the legend over the plot, so a chart whose place changes is drawn anew instead. Where `data-plotly` on this script
+// says where Plotly is, it is fetched when a chart is about to be seen: it is large, and not what such a page is for.
 "use strict";
 
 (() => {
+  const { plotly } = document.currentScript.dataset;
   // The figure's own colours, made for paper, and the page's names for the same things.
   const NAMES = {
     "#0b5d73": "--buyer", "#9a4600": "--seller", "#6b6459": "--ink-3", "#7b2a6b": "--you", "#4d6b1f": "--zone-edge",
@@ -33,7 +35,7 @@
     const axis = { gridcolor: colour("--rule"), linecolor: colour("--rule-strong"), zerolinecolor: colour("--rule-strong") };
     for (const place of places) {
       const source = document.getElementById(place.dataset.chart);
-      if (!source || !window.Plotly) continue;
+      if (!source) continue;
       const figure = recoloured(JSON.parse(source.textContent), colour);
       const { title, ...rest } = figure.layout; // the page shows it as a heading
       const layout = {
@@ -44,6 +46,7 @@
         font: { color: page.color, family: page.fontFamily },
       };
       if (layout.height) place.style.height = `${layout.height}px`;
+      if (!window.Plotly) continue;
       layout.width = place.clientWidth || undefined;
       layout.height = place.clientHeight || layout.height;
       if (widths.has(place) && widths.get(place) !== place.clientWidth) window.Plotly.purge(place);
@@ -56,6 +59,20 @@
 
   const all = () => draw(document.querySelectorAll("[data-chart]"));
   all();
+  if (plotly) {
+    const near = new IntersectionObserver((seen) => {
+      if (seen.some((each) => each.isIntersecting)) fetchPlotly();
+    }, { rootMargin: "600px" });
+    const fetchPlotly = () => {
+      near.disconnect();
+      const script = document.createElement("script");
+      script.src = plotly;
+      script.addEventListener("load", all);
+      document.head.append(script);
+    };
+    for (const place of document.querySelectorAll("[data-chart]")) near.observe(place);
+    addEventListener("beforeprint", () => { if (!window.Plotly) fetchPlotly(); }, { once: true });
+  }
   // A page may swap charts in; those that go give their listeners back first.
   document.addEventListener("htmx:beforeSwap", (event) => {
     for (const place of event.detail.target.querySelectorAll("[data-chart]")) window.Plotly?.purge(place);

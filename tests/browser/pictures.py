@@ -50,11 +50,14 @@ def opened(path: str, *, at: str = "") -> Callable[[Page, str], None]:
         page.goto(site + path, wait_until="domcontentloaded")
         expect(page.locator("h1").first).to_be_visible()
         for plot in page.locator("[data-chart]").all():
+            plot.scroll_into_view_if_needed()
             expect(plot.locator(".main-svg").first).to_be_attached()
         if at:
             page.locator(at).first.evaluate(
                 "element => window.scrollTo(0, element.getBoundingClientRect().top + scrollY - 24)"
             )
+        else:
+            page.evaluate("window.scrollTo(0, 0)")
 
     return photograph
 
@@ -68,7 +71,7 @@ def first_game(page: Page, site: str) -> None:
     if choice.is_visible():
         choice.click()
     expect(page.get_by_test_id("composer-talk")).to_be_enabled()
-    expect(page.get_by_test_id("guide-text")).not_to_be_empty()
+    expect(page.get_by_test_id("guide-text")).to_contain_text("Your card is your secret")
     expect(page.locator("[data-accept]").first).to_be_visible()
 
 
