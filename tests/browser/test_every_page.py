@@ -156,7 +156,8 @@ def test_an_agents_page_leads_to_a_transcript(player: Player, games: None) -> No
 
 def test_a_market_shows_what_is_at_stake(player: Player) -> None:
     player.open("/markets/demo-multi-buyer/")
-    assert not [url for url in player.watch.requests if "plotly" in url]  # Whoever only takes a seat does not wait for it.
+    # Whoever only takes a seat does not wait for what draws the plots below.
+    assert not any("plotly" in url for url in player.watch.requests)
     player.page.locator("[data-chart]").first.scroll_into_view_if_needed()
     drawn(player, plots=2)
     look_at(player)
