@@ -169,6 +169,8 @@ def insert_once(model: type[Model], names: tuple[str, ...], row: Sequence[Any]) 
 
 def run(*commands: Command) -> None:
     """Carry writes out, in order. PostgreSQL gets them in one message: all of them, or an error."""
+    if not commands:
+        return
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             together = "; ".join(command.sql for command in commands)
