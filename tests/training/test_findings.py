@@ -79,7 +79,8 @@ def test_tiers_are_fifths_by_own_value_the_same_for_everybody() -> None:
     assert habits[0].share_spread == pytest.approx(0.8)
     assert habits[0].deal_rate_spread == 1
     low, high = habits[0].share_spread_low, habits[0].share_spread_high
-    assert low is not None and high is not None
+    assert low is not None
+    assert high is not None
     assert 0.7 - 1e-9 <= low <= 0.8 <= high <= 0.9 + 1e-9  # 0.8 or 0.9 at best, 0 or 0.1 at worst.
     assert habits[0].tiers == habits[1].tiers
 
