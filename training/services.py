@@ -560,8 +560,29 @@ def _publish_language(run: Run, config: LanguageRun, folder: Path) -> str:
 
 
 def config_of(run: Run) -> Config:
-    """The configuration of a run."""
-    return msgspec.json.decode(run.config, type=LanguageRun if is_language(run) else RunConfig)
+    """The configuration of a run, for reading. Fields that only another release knew are left out.
+
+    Whoever carries a run out reads the configuration itself and refuses what it does not know.
+    """
+    kind: type[Config] = LanguageRun if is_language(run) else RunConfig
+    try:
+        return msgspec.json.decode(run.config, type=kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_known(msgspec.json.decode(run.config), kind), kind, strict=False)
+
+
+def _known(told: dict[str, Any], kind: type) -> dict[str, Any]:
+    """What of `told` the struct `kind` has a field for, and so on inwards."""
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    return {
+        name: _known(value, fields[name]) if isinstance(value, dict) and _is_struct(fields[name]) else value
+        for name, value in told.items()
+        if name in fields
+    }
+
+
+def _is_struct(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 def is_language(run: Run) -> bool:
