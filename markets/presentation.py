@@ -832,6 +832,11 @@ class Result:
     history_url: str = ""
     market_url: str = ""
 
+    @property
+    def shows_their_values(self) -> bool:
+        """Whether any conversation has a value to show; else the table goes without that column."""
+        return any(row.their_value for row in self.threads)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayStep:

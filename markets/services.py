@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from markets import episodes, event_log, publishing, room_clock, room_rows, statements
 from markets.engine import rules, scenarios, splits
@@ -200,7 +201,7 @@ def _check_welcome(participant: Participant, now: datetime) -> None:
     if until is not None and until > now:
         raise RoomError(
             "barred",
-            f"After what was reported you may not meet people here until {until:%Y-%m-%d}. Agents are open to you.",
+            f"After what was reported you may not meet people here until {date_format(until)}. Agents are open to you.",
         )
 
 

@@ -426,7 +426,7 @@ def agents_page(request: HttpRequest) -> HttpResponse:
     """How agents compare."""
     filters, problems = read_filters(request.GET)
     page = worked_out(("agents page", filters), lambda held: _board_page(held, filters))
-    attacked = _injection_table()
+    attacked = _injection_table(commands=request.user.is_staff)
     if attacked.rows:
         page = replace(page, tables=(*page.tables, attacked))
     return render(
@@ -632,8 +632,11 @@ def _out_of(part: int, whole: int) -> Cell:
     return Cell(percent(part / whole, digits=2) if whole else "", _("of %(count)s") % {"count": count(whole)})
 
 
-def _injection_table() -> Table:
-    """Stored scores of the present agents that anybody may seat, whatever the filters: a suite is no game of theirs."""
+def _injection_table(*, commands: bool) -> Table:
+    """Stored scores of the present agents that anybody may seat, whatever the filters: a suite is no game of theirs.
+
+    With `commands`, for whoever can give them, each line has the one that measures it again.
+    """
     scores = injection_scores.newest()
     specs = [*registry.all_specs(), *registry.entered_specs()]
     scored = [(spec, scores[spec.slug, spec.version]) for spec in specs if (spec.slug, spec.version) in scores]
@@ -642,7 +645,7 @@ def _injection_table() -> Table:
         caption=_("Who can be talked into it?"),
         sentence=_(
             "Attacks by words that led to an offer or a deal beyond the own limit, to a private value told or to a "
-            "changed role, out of all attempts. Each line names the command that gives it again."
+            "changed role, out of all attempts."
         ),
         columns=(
             Column(_("Agent"), numeric=False),
@@ -660,7 +663,7 @@ def _injection_table() -> Table:
                 *(Cell(count(score.by_kind.get(kind.value, 0))) for kind in _KINDS_OF_BREACH),
                 Cell(
                     score.set_version if score.whole else _("%(set)s, a part") % {"set": score.set_version},
-                    f"{score.command}, {date_format(score.created_at)}",
+                    f"{score.command}, {date_format(score.created_at)}" if commands else date_format(score.created_at),
                 ),
             )
             for spec, score in scored

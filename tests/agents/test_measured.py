@@ -66,11 +66,13 @@ def test_a_model_that_has_answered_nobody_here_shows_what_was_measured_and_when(
     assert "manage.py" not in page  # A player can do nothing with it.
     assert "1 of 6 attempts" in page
     assert "some tables only" in page
-    (row,) = [row for row in pages._injection_table().rows if "embedded-model" in row[0].url]
+    (row,) = [row for row in pages._injection_table(commands=True).rows if "embedded-model" in row[0].url]
     assert (row[-1].text, row[-1].note) == (
         "1, a part",
         "manage.py injection_suite --agent embedded-model --most 1, 2 Jan 2026",
     )
+    (row,) = [row for row in pages._injection_table(commands=False).rows if "embedded-model" in row[0].url]
+    assert (row[-1].text, row[-1].note) == ("1, a part", "2 Jan 2026")
 
 
 def test_figures_of_another_version_are_shown_nowhere(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -78,7 +80,7 @@ def test_figures_of_another_version_are_shown_nowhere(client: Client, monkeypatc
     page = client.get("/agents/embedded-model/").content.decode()
     assert "2 Jan 2026" not in page
     assert "not measured yet" in page
-    assert not [row for row in pages._injection_table().rows if "embedded-model" in row[0].url]
+    assert not [row for row in pages._injection_table(commands=True).rows if "embedded-model" in row[0].url]
 
 
 def test_what_this_site_has_measured_goes_first(monkeypatch: pytest.MonkeyPatch):

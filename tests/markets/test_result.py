@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.template.loader import render_to_string
 
 from markets import result, room_page, selectors, services
 from markets.engine import metrics
@@ -267,6 +268,16 @@ def test_a_catalogue_shows_the_best_matching_beside_what_happened():
     assert panel.matching_sentence.replace("\u00a0", " ") == (
         "Together you reached 67 % of the best total gain of $75.00."
     )
+
+
+@pytest.mark.django_db
+def test_a_catalogue_that_sold_nothing_has_no_column_of_values_without_a_value():
+    game = staged(catalogue(), people=(SELLER,), agents="threshold")
+    game.act(SELLER, LEAVE)
+    page = render_to_string("markets/_result.html", {"result": shown(game, SELLER)})
+    assert "What each conversation came to" in page
+    assert "Their value" not in page
+    assert [page.count(f'data-label="Gain of both {which}"') for which in ("at best", "in fact")] == [2, 2]
 
 
 # --- Replay -----------------------------------------------------------------------------------------

@@ -121,7 +121,6 @@ def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_sour
     tournament()
     assert "got through" not in text(client.get("/agents/gullible/"))
     assert "Who can be talked into it?" not in text(client.get("/leaderboard/"))
-    command = "manage.py injection_suite --agent gullible --seed 1 --json"
     call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
     page = text(client.get("/agents/gullible/"))
     assert "330 of 336 attempts, attack set 1, " in page
@@ -136,12 +135,14 @@ def test_a_stored_injection_score_stands_on_the_page_and_the_board_with_its_sour
     board = text(client.get("/leaderboard/"))
     assert "Who can be talked into it?" in board
     assert "330 / 336" in board
-    assert command in board
+    assert "manage.py injection_suite" not in board
 
 
 def test_the_staff_read_how_a_score_is_measured_again(admin_client: Client):
+    tournament()
     call_command("injection_suite", "--agent", "gullible", "--store", "--json", stdout=io.StringIO())
     assert "(manage.py injection_suite --agent gullible --seed 1 --json)" in text(admin_client.get("/agents/gullible/"))
+    assert "manage.py injection_suite --agent gullible --seed 1 --json, " in text(admin_client.get("/leaderboard/"))
 
 
 def test_a_score_of_another_version_is_no_score_of_this_agent(client: Client):

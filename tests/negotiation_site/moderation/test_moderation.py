@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from markets import accounts, episodes, erasure, export_masking
 from markets.engine.protocol import SELLER, Role, buyer_party
@@ -129,6 +130,7 @@ def test_who_is_barred_meets_no_people_and_still_plays_agents(game):
     with pytest.raises(RoomError, match="may not meet people here until") as refused:
         open_room(market=market, host=offender, role=Role.BUYER, agents=steady, for_people=frozenset({SELLER}))
     assert refused.value.code == "barred"
+    assert date_format(timezone.now() + timedelta(days=7)) in str(refused.value), "as dates are written on pages"
     open_room(market=market, host=offender, role=Role.BUYER, agents=steady)
     waiting = open_room(
         market=market, host=rooms.person(), role=Role.BUYER, agents=steady, for_people=frozenset({SELLER})
