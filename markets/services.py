@@ -12,7 +12,7 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -109,7 +109,7 @@ class Accepted:
     version: int
     repeated: bool = False
     """True when this very move had been written before."""
-    table: Table | None = None
+    table: Table | None = field(default=None, compare=False, repr=False)
     """The room's rows as the move left them; None where it was written before."""
 
 

@@ -74,7 +74,7 @@ class RunningLab:
     def status(self, path: str) -> int | None:
         """HTTP status of a page, `None` when nobody answers."""
         try:
-            with urllib.request.urlopen(self.url + path, timeout=30) as response:
+            with urllib.request.urlopen(self.url + path, timeout=PATIENCE_S) as response:
                 return int(response.status)
         except urllib.error.HTTPError as error:
             return error.code
