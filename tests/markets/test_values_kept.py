@@ -28,7 +28,8 @@ def read(game: Game, party: str) -> str:
     assert faults(pages[0].content.decode()) == faults(pages[2].content.decode()) == []
     html = html.replace(game.room.public_id, "ROOM").replace(game.people[party].pseudonym, "NAME")
     html = re.sub(r'name="csrfmiddlewaretoken" value="[^"]*"', "", html)
-    return re.sub(r"server_time&quot;: \d+|\"server_time\": \d+|\d+:\d+ [ap]\.m\.", "", html)
+    when = r"server_time&quot;: \d+|\"server_time\": \d+|\d{1,2} \w{3} \d{4}, \d\d:\d\d"
+    return re.sub(when, "", html)
 
 
 def difference(pages: set[str]) -> str:

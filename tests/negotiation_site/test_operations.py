@@ -237,7 +237,7 @@ def test_errors_are_listed_without_what_they_said(staff, tmp_path):
     noting = recent_errors.Noting(folder=tmp_path, role="worker")
     log = logging.getLogger("markets.somewhere")
     try:
-        raise ValueError("my limit is 84 and the key is sk-123")
+        raise ValueError("my limit is $84.17 and the key is sk-123")
     except ValueError:
         record = log.makeRecord(
             log.name, logging.ERROR, __file__, 1, "Room %s is damaged", ("r-secret",), sys.exc_info()
@@ -249,7 +249,7 @@ def test_errors_are_listed_without_what_they_said(staff, tmp_path):
     assert "ValueError: Room … is damaged" in page
     assert "tests/negotiation_site/test_operations.py:" in page
     assert "abcdef123456" in page
-    for secret in ("84", "sk-123", "r-secret"):
+    for secret in ("84.17", "sk-123", "r-secret"):
         assert secret not in page.split('data-testid="part-faults"')[1]
     assert [noted.logger for noted in standing.errors()] == ["asyncio", "markets.somewhere"]
 
