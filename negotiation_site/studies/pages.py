@@ -82,6 +82,7 @@ class Frame:
     contact: str
     mode: str
     leave_url: str
+    """Empty for whoever has withdrawn."""
     notices: tuple[tuple[int, str], ...]
     """Messages of the staff: number and words."""
     client: Mapping[str, Any]
@@ -370,7 +371,7 @@ def frame(current: Participation) -> Frame:
         steps=len(steps),
         contact=design.contact,
         mode=current.mode,
-        leave_url=reverse("study-leave", args=[current.public_id]),
+        leave_url="" if current.state == State.WITHDREW else reverse("study-leave", args=[current.public_id]),
         notices=_notices(current),
         client={
             "public_id": current.public_id,

@@ -274,6 +274,7 @@ def test_withdrawing_erases_and_the_page_says_so():
     assert "Leave the study?" in browser.get(reverse("study-leave", args=[browser.public_id])).content.decode()
     assert "You have withdrawn" in browser.send("leave").content.decode()
     assert "You have withdrawn" in browser.see()
+    assert "Leave the study" not in browser.see(), "nobody leaves twice"
     row = browser.row
     assert (row.state, row.platform_person, row.participant) == (State.WITHDREW, "", None)
 
