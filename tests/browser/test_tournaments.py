@@ -24,7 +24,7 @@ def test_a_tournament_is_held_watched_and_read(player: Player) -> None:
     player.text("hold").click()
     expect(page.locator("h1")).to_have_text("browser-cup")
     # The worker of the site plays; the page reloads itself when there is a result.
-    expect(page.get_by_text("Who keeps most", exact=False).first).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Who keeps most").first).to_be_visible(timeout=60_000)
     expect(page.locator("#tournament-meetings .heatmaplayer")).to_be_visible()
     expect(player.text("progress")).to_have_count(0)
     look_at(player)
