@@ -514,7 +514,7 @@ def _status(run: Run, request: HttpRequest) -> StatusPage:
     staff, is_open = _is_staff(request), run.status in OPEN
     folder = runs.folder(run.name)
     can_resume = run.status in (RunStatus.FAILED, RunStatus.CANCELLED)
-    can_publish = run.status == RunStatus.DONE and may_train(request)
+    can_publish = run.status == RunStatus.DONE and may_train(request) and not _is_agent(run.published_slug)
     return StatusPage(
         state=_state(run),
         stages=_stages(run, folder),

@@ -41,16 +41,18 @@ REPORT_FILES = ("metrics.jsonl", *(f"{stage}.json" for stage in runs.STAGES))
 
 
 def _summary(config: RunConfig) -> str:
-    """What people read of it."""
+    """What people read of it; a run kept short to see how one goes has played no thousands."""
+    budget = config.grpo
+    games = "thousands of games" if budget.rollouts * budget.games * budget.group >= 2_000 else "games"
     buyers = [size[0] for size in config.game.sizes]
     if config.game.family is Family.BILATERAL:
-        return f"Learned as a {config.game.role.value} by playing thousands of games here; knows no strategy by rule."
+        return f"Learned as a {config.game.role.value} by playing {games} here; knows no strategy by rule."
     if config.game.family is Family.CATALOGUE:
         return "Learned to sell several products to buyers who want one each; knows no strategy by rule."
     if config.game.catalogue:
-        return "Learned to sell over a catalogue in thousands of games here; knows no strategy by rule."
+        return f"Learned to sell over a catalogue in {games} here; knows no strategy by rule."
     if len(set(buyers)) == 1:
-        return "Learned its prices by playing thousands of games here; knows no strategy by rule."
+        return f"Learned its prices by playing {games} here; knows no strategy by rule."
     return f"Learned its prices at tables of {min(buyers)} to {max(buyers)} buyers; knows no strategy by rule."
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import msgspec
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -18,7 +19,7 @@ from markets.engine.scenarios import Family
 from markets.setup import MarketSpec
 from negotiation_site import seating
 from negotiation_site.starter.markets import MARKETS
-from training import runs, services
+from training import publishing, runs, services
 from training.models import Run, RunStatus
 
 pytestmark = pytest.mark.django_db
@@ -289,7 +290,15 @@ def test_a_finished_run_is_published_by_one_click(client: Client, trainer: User,
     assert 'action="/runs/mine/publish/"' in client.get("/runs/mine/").content.decode()
     page = client.post("/runs/mine/publish/", follow=True).content.decode()
     assert 'href="/agents/mine/"' in page
+    assert 'action="/runs/mine/publish/"' not in page, "it is an agent already"
     assert client.get("/agents/mine/").status_code == 200
+
+
+def test_a_run_kept_short_is_not_said_to_have_played_thousands_of_games(run: Run) -> None:
+    config = services.config_of(run)
+    short = msgspec.structs.replace(config.grpo, rollouts=2, games=4, group=4)
+    assert "thousands of games" in publishing._summary(config)
+    assert "thousands" not in publishing._summary(msgspec.structs.replace(config, grpo=short))
 
 
 def test_no_page_of_training_loads_torch() -> None:
