@@ -885,6 +885,8 @@ STAGES = {
 def _state(run: Run) -> str:
     if run.status == RunStatus.RUNNING and run.stage:
         return str(STAGES.get(run.stage, run.stage))
+    if run.status == RunStatus.RUNNING:
+        return _("Starting: the training stack is being loaded")
     return str(run.get_status_display())
 
 

@@ -228,6 +228,11 @@ def test_a_run_is_followed_while_it_learns(client: Client, learning: Run) -> Non
     assert "HX-Refresh" not in client.get("/runs/mine/status/").headers
 
 
+def test_a_run_that_is_being_started_says_so(client: Client, run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, stage="", owner="x", heartbeat_at=timezone.now())
+    assert "Starting: the training stack is being loaded" in client.get(f"/runs/{run.name}/").content.decode()
+
+
 def test_a_figure_that_a_run_never_logged_is_named(client: Client, learning: Run) -> None:
     assert (
         "Not logged by this run: first offer / own limit, deals with the buyer of highest value"

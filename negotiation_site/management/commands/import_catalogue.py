@@ -34,6 +34,6 @@ class Command(ContractCommand):
 
     def describe(self, document: Any) -> str:
         return (
-            f"{document['products']} products are in the catalogue {document['catalogue']!r}; "
+            f"Products in the catalogue {document['catalogue']!r}: {document['products']}; "
             f"rows passed over: {document['skipped']}."
         )
