@@ -15,7 +15,6 @@ EXCEPT = {
     "templates/_operations.html": "to the second, beside logs that write so",
     "markets/models.py": "names of rows in the administration",
     "negotiation_site/studies/models.py": "names of rows in the administration",
-    "markets/services.py": "a sentence of the engine room, in ISO",
 }
 
 
