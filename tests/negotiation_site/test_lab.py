@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from negotiation_site.management.commands.lab import Stopping
+from negotiation_site.management.commands.lab import Stopping, listen
 from tests.lab import ROOT, RunningLab, lab_environment, wait_for
 
 pytestmark = [
@@ -129,6 +129,14 @@ def test_what_was_in_the_world_is_there_after_a_kill(lab: RunningLab) -> None:
     count = "from django.contrib.auth.models import User; print(User.objects.filter(username='kept').count())"
     assert lab.status("/readyz") == 200
     assert lab.manage("shell", "-v", "0", "-c", count).strip() == "1"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_no_answer_waits_for_the_one_before_it_to_be_acknowledged(host: str) -> None:
+    with listen(host=host, port=0) as listener, socket.create_connection(listener.getsockname()[:2]):
+        accepted, _address = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_every_way_to_ask_it_to_stop_is_heard() -> None:
