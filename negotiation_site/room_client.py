@@ -1,7 +1,7 @@
 """An open page of one seat without a browser: what `static/js/room.js` does with frames, in Python.
 
 Here: the socket and its reconnects, the outbox, gaps and resyncs, the fallback by GET and POST, and what the page
-shows. Not here: what to play (whoever holds a `RoomClient` calls `act`), pages and forms.
+shows. Not here: what to play (whoever holds a `RoomClient` calls `act` and `worth`), pages and forms.
 
 Contract, the script's own: a move stays in the outbox under its id until it is answered and is sent again after every
 reconnect; a view that does not continue what is shown is a gap and is asked for; where no socket opens for
@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import httpx2
@@ -79,6 +79,19 @@ class Troubles:
     errors: dict[str, int] = field(default_factory=dict)
 
 
+class Paths(NamedTuple):
+    """Where a table's page speaks with the server, as its own data says."""
+
+    socket: str
+    view: str
+    act: str
+
+    @classmethod
+    def of_room(cls, public_id: str) -> Self:
+        """Those of a room by itself."""
+        return cls(f"/ws/rooms/{public_id}/", f"/rooms/{public_id}/view.json", f"/rooms/{public_id}/act/")
+
+
 class RoomClient:
     """One page. `run` keeps the line until the room is over for the seat and every move is answered."""
 
@@ -86,14 +99,14 @@ class RoomClient:
         self,
         *,
         bases: Sequence[str],
-        public_id: str,
+        paths: Paths,
         cookies: Mapping[str, str],
         http: httpx2.AsyncClient,
         chance: random.Random,
         on_items: Callable[[Sequence[Mapping[str, Any]]], None] = lambda items: None,
     ) -> None:
         """`bases` are addresses of the same site, as a load balancer would choose among them."""
-        self.bases, self.public_id, self.cookies = bases, public_id, cookies
+        self.bases, self.paths, self.cookies = bases, paths, cookies
         self.http, self.chance, self.on_items = http, chance, on_items
         self.shown, self.troubles = Shown(), Troubles()
         self.moves: list[Move] = []
@@ -104,6 +117,7 @@ class RoomClient:
         self._socket: websockets.ClientConnection | None = None
         self._resyncing = False
         self._writers: set[asyncio.Task[None]] = set()
+        self._asked: dict[int, asyncio.Future[int | None]] = {}
 
     # --- For whoever plays --------------------------------------------------------------------------
 
@@ -121,6 +135,18 @@ class RoomClient:
         self.moves.append(move)
         self._send_soon(move)
         return move
+
+    async def worth(self, price: str) -> int | None:
+        """Cents that a deal at a price would be worth, as the page asks while one types; None for no price, or no line."""
+        number = self.chance.randrange(1, 1_000_000)
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            with suppress(OSError, TimeoutError, websockets.WebSocketException):
+                await self._say({"type": "preview", "id": number, "price": price})
+                return await asyncio.wait_for(answer, REQUEST_S)
+            return None
+        finally:
+            del self._asked[number]
 
     async def run(self) -> None:
         """Connect, and connect again, until `done`; a page that has seen the end does not come back for an answer."""
@@ -168,7 +194,7 @@ class RoomClient:
 
     def _open(self, base: str) -> websockets.connect:
         parts = urlsplit(base)
-        address = f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws/rooms/{self.public_id}/"
+        address = f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}{self.paths.socket}"
         return websockets.connect(
             address,
             additional_headers={"Cookie": _cookie_header(self.cookies), "Origin": base},
@@ -205,25 +231,24 @@ class RoomClient:
         while not self._over():
             base = self.chance.choice(self.bases)
             with suppress(httpx2.HTTPError, ValueError):
-                answer = await self._ask("GET", base, f"view.json?after={self.shown.seq}")
+                answer = await self._ask("GET", f"{base}{self.paths.view}?after={self.shown.seq}", base)
                 answer.raise_for_status()
                 self.troubles.polls += 1
                 await self._receive(answer.json())
                 for move in self.outbox:
                     move.sendings += 1
-                    reply = await self._ask("POST", base, "act/", json=move.frame)
+                    reply = await self._ask("POST", f"{base}{self.paths.act}", base, json=move.frame)
                     if "application/json" in reply.headers.get("Content-Type", ""):
                         await self._receive(reply.json())
             await asyncio.sleep(POLL_EVERY_S)
 
-    async def _ask(self, method: str, base: str, name: str, **more: Any) -> httpx2.Response:
+    async def _ask(self, method: str, address: str, base: str, **more: Any) -> httpx2.Response:
         headers = {
             "Cookie": _cookie_header(self.cookies),
             "Origin": base,
             "Accept": "application/json",
             "X-CSRFToken": self.cookies.get("csrftoken", ""),
         }
-        address = f"{base}/rooms/{self.public_id}/{name}"
         return await self.http.request(method, address, headers=headers, timeout=REQUEST_S, **more)
 
     # --- Frames -------------------------------------------------------------------------------------
@@ -234,6 +259,8 @@ class RoomClient:
                 await self._view(frame)
             case "ack" | "refused":
                 await self._answered(frame)
+            case "preview" if (asked := self._asked.get(frame["id"])) is not None and not asked.done():
+                asked.set_result(frame["surplus_cents"] if frame["ok"] else None)
             case "error":
                 code = str(frame.get("code"))
                 self.troubles.errors[code] = self.troubles.errors.get(code, 0) + 1

@@ -10,11 +10,9 @@ other bots go on.
 """
 
 import asyncio
-import json
 import math
 import random
 import ssl
-import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +22,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import httpx2
 import websockets
 
+from negotiation_site.room_client import ACK, Paths, RoomClient
 from negotiation_site.studies import bot_pages
 from negotiation_site.studies.bot_pages import Form, Page
 from negotiation_site.studies.models import ENDED, State
@@ -294,127 +293,86 @@ class _Bot:
 
     async def _play(self, page: Page) -> Page:
         self.walk.rounds += 1
-        table = _Table(self, page)
-        for _try in range(RECONNECTS):
-            try:
-                if await table.sit():
-                    break
-            except (websockets.ConnectionClosed, websockets.InvalidHandshake):
-                await asyncio.sleep(0.5 + self.chance.random())
-        else:
-            raise Lost("lost the socket of its table too often")
+        await _Table(self, page).sit()
         await self._ask("GET", page.data["room-data"]["result"])
         return await self._open(urlsplit(self.url).path)
 
-    def socket_headers(self) -> dict[str, str]:
-        """What a browser sends with a socket of its own page."""
-        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.http.cookies.jar)
-        return {"Cookie": cookies, "Origin": self.plan.base}
+    def cookies(self) -> dict[str, str]:
+        """What a browser sends along with whatever its page asks for."""
+        return {cookie.name: cookie.value or "" for cookie in self.http.cookies.jar}
 
 
 class _Table:
-    """One bot at one table, over the socket."""
+    """One bot at one table, over the page's socket."""
 
     def __init__(self, bot: _Bot, page: Page) -> None:
         self.bot, self.page = bot, page
         self.data = page.data["room-data"]
-        self.seq = int(self.data["seq"])
-        self.view: dict[str, Any] = {}
+        self.client = RoomClient(
+            bases=[bot.plan.base],
+            paths=Paths(self.data["socket"], self.data["view"], self.data["act"]),
+            cookies=bot.cookies(),
+            http=bot.http,
+            chance=bot.chance,
+        )
         self.offers_made: Counter[int] = Counter()
-        self.pending: dict[str, Any] | None = None
-        """A move that has not been acknowledged."""
-        self.refusals = 0
+        self.refusals = self.counted = 0
         self.value_cents = bot_pages.own_value_cents(bot.html)
         """What the first product is worth to the bot, as its card says; None where the card does not."""
-        self.socket: websockets.ClientConnection
 
-    async def sit(self) -> bool:
-        """Until the table is over for this seat. Raises `ConnectionClosed` where the socket is lost."""
-        base = urlsplit(self.bot.plan.base)
-        address = f"{'wss' if base.scheme == 'https' else 'ws'}://{base.netloc}{self.data['socket']}?after={self.seq}"
-        async with websockets.connect(
-            address, additional_headers=self.bot.socket_headers(), open_timeout=REQUEST_S, proxy=None
-        ) as self.socket:
-            await self._tell({"type": "resync", "after": self.seq})
-            if self.pending is not None:
-                await self._tell(self.pending)
-            beat_at = asyncio.get_running_loop().time() + BEAT_S
-            while not self.view.get("ended"):
-                heard = await self._hear(QUIET_S)
-                if heard == "not_seated":
-                    return True
+    async def sit(self) -> None:
+        """Until the table is over for this seat."""
+        shown, changed = self.client.shown, self.client.changed
+        line = asyncio.create_task(self.client.run())
+        beat_at = asyncio.get_running_loop().time() + BEAT_S
+        try:
+            while not line.done():
+                silent = False
+                try:
+                    async with asyncio.timeout(QUIET_S):
+                        await changed.wait()
+                except TimeoutError:
+                    silent = True
+                changed.clear()
                 if asyncio.get_running_loop().time() > beat_at:
                     beat_at += BEAT_S
                     await self.bot._beat(self.page)
-                if self._may_move(silent=not heard):
+                if self.client.troubles.reconnects > RECONNECTS:
+                    raise Lost("lost the socket of its table too often")
+                self._count()
+                if (
+                    shown.drawn
+                    and not (shown.ended or self.client.outbox)
+                    and (shown.my_turn or (silent and shown.awaiting))
+                ):
                     await self._move()
+            line.result()  # What the line died of, if it did.
+        finally:
+            line.cancel()
+        self._count()
         # The last view may come before the answer to the move that ended it.
-        self.bot.walk.moves += self.pending is not None
-        return True
+        self.bot.walk.moves += len(self.client.outbox)
 
-    def _may_move(self, *, silent: bool) -> bool:
-        if self.pending is not None or not self.view or self.view["ended"]:
-            return False
-        return bool(self.view["my_turn"] or (silent and self.view["awaiting"]))
-
-    async def _tell(self, frame: Mapping[str, Any]) -> None:
-        await self.socket.send(json.dumps(frame))
-
-    async def _hear(self, seconds: float) -> str:
-        """Take in one frame; its type, a refusal's code, or nothing where nobody spoke."""
-        try:
-            async with asyncio.timeout(seconds):
-                frame = json.loads(await self.socket.recv())
-        except TimeoutError:
-            return ""
-        return await self._take(frame)
-
-    async def _take(self, frame: dict[str, Any]) -> str:
-        match frame["type"]:
-            case "view":
-                if frame["after"] > self.seq:
-                    await self._tell({"type": "resync", "after": self.seq})
-                self.view, self.seq = frame, frame["seq"]
-            case "ack" if self._is_pending(frame):
-                self.pending = None
+    def _count(self) -> None:
+        """Put the answers to moves into the bot's walk, each once."""
+        for move in self.client.moves[self.counted :]:
+            if not move.answer:
+                return
+            self.counted += 1
+            if move.answer == ACK:
                 self.bot.walk.moves += 1
-                if frame["seq"] > self.seq:
-                    await self._tell({"type": "resync", "after": self.seq})
-            case "refused" if self._is_pending(frame):
-                self.pending = None
+            else:
                 self.refusals += 1
-                self.bot.walk.refused[frame["code"]] += 1
-                await self._tell({"type": "resync", "after": self.seq})
-                self.view = {}
-            case "error" if frame["code"] == "not_seated":
-                return "not_seated"
-            case "error" if frame["code"] == "too_many":
-                await asyncio.sleep(1)
-        return str(frame["type"])
+                self.bot.walk.refused[move.code] += 1
 
-    def _is_pending(self, frame: Mapping[str, Any]) -> bool:
-        return self.pending is not None and frame["client_move_id"] == self.pending["client_move_id"]
-
-    async def _act(self, action: dict[str, Any], thread: int) -> None:
+    def _act(self, action: dict[str, Any], thread: int) -> None:
         if self.data["role"] == "seller" and action["type"] != "leave":
             action["buyer"] = thread
-        self.pending = {"type": "act", "client_move_id": str(uuid.uuid4()), "seen": self.seq, "action": action}
-        await self._tell(self.pending)
-
-    async def _worth(self, price: str) -> int | None:
-        """What a deal at this price would be worth, as the page asks while one types."""
-        number = self.bot.chance.randrange(1, 1_000_000)
-        await self._tell({"type": "preview", "id": number, "price": price})
-        for _frame in range(20):
-            frame = json.loads(await asyncio.wait_for(self.socket.recv(), 60))
-            if frame["type"] == "preview" and frame["id"] == number:
-                return frame["surplus_cents"] if frame["ok"] else None
-            await self._take(frame)
-        return None
+        self.client.act(thread, action)
 
     async def _asked_value(self) -> int:
         """The own value, from what a deal at one unit of money would be worth."""
-        probe = await self._worth("1.00")
+        probe = await self.client.worth("1.00")
         return 100 if probe is None else 100 + (probe if self.data["role"] == "buyer" else -probe)
 
     async def _move(self) -> None:
@@ -422,24 +380,25 @@ class _Table:
         if self.bot.plan.pace_s:
             await asyncio.sleep(self.bot.chance.random() * self.bot.plan.pace_s)
         if not self.bot.plan.haggles:
-            await self._act({"type": "leave"}, 0)
+            self._act({"type": "leave"}, 0)
             return
         if self.value_cents is None:
             self.value_cents = await self._asked_value()
-        if not self.view or self.view["ended"] or not self.view["awaiting"]:
+        shown = self.client.shown
+        if shown.ended or not shown.awaiting:
             return
-        thread = min(self.view["awaiting"], key=lambda each: self.offers_made[each])
+        thread = min(shown.awaiting, key=lambda each: self.offers_made[each])
         done = self.offers_made[thread]
-        panel = self.view["panels"].get(f"panel-offers-{thread}", "")
+        panel = shown.panels.get(f"panel-offers-{thread}", "")
         best = next((offer for offer in bot_pages.offers(panel) if not offer.loses), None)
         if best is not None and self._good_enough(best.price, done):
-            await self._act({"type": "accept_offer", "offer_id": best.offer_id}, thread)
+            self._act({"type": "accept_offer", "offer_id": best.offer_id}, thread)
         elif done >= len(ASPIRATIONS) or self.refusals > len(ASPIRATIONS):
-            await self._act({"type": "leave"}, thread)
+            self._act({"type": "leave"}, thread)
         else:
             self.offers_made[thread] += 1
             action = {"type": "make_offer", "price": self._price(done), "talk": WORDS[done]}
-            await self._act(action, thread)
+            self._act(action, thread)
 
     def _good_enough(self, price: str, done: int) -> bool:
         offered, value = bot_pages.amount_cents(price), self.value_cents or 0

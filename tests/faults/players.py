@@ -25,7 +25,7 @@ from typing import Any
 
 import httpx2
 
-from negotiation_site.room_client import RoomClient
+from negotiation_site.room_client import Paths, RoomClient
 from negotiation_site.studies import bot_pages
 from tests.faults.worlds import World
 from tests.lab import ROOT
@@ -187,7 +187,7 @@ async def play_all(plan: Plan, seats: Sequence[Mapping[str, Any]], *, tell: Any)
         for number, seat in enumerate(seats):
             chance = random.Random(f"{plan.seed}/{number}")
             client = RoomClient(
-                bases=plan.bases, public_id=seat["room"], cookies=seat["cookies"], http=http, chance=chance
+                bases=plan.bases, paths=Paths.of_room(seat["room"]), cookies=seat["cookies"], http=http, chance=chance
             )
             player = Player(client, seat, plan, chance, witness)
             client.on_items = player.saw

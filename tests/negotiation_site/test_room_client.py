@@ -11,7 +11,7 @@ import pytest
 import websockets
 
 from negotiation_site import room_client
-from negotiation_site.room_client import RoomClient
+from negotiation_site.room_client import Paths, RoomClient
 
 pytestmark = pytest.mark.asyncio
 
@@ -35,7 +35,11 @@ async def played(talks: list[Talk], play: Callable[[RoomClient], Awaitable[None]
     async with websockets.serve(serve, "127.0.0.1", 0) as server, httpx2.AsyncClient(trust_env=False) as http:
         port = next(iter(server.sockets)).getsockname()[1]
         page = RoomClient(
-            bases=[f"http://127.0.0.1:{port}"], public_id="room", cookies={}, http=http, chance=random.Random(1)
+            bases=[f"http://127.0.0.1:{port}"],
+            paths=Paths.of_room("room"),
+            cookies={},
+            http=http,
+            chance=random.Random(1),
         )
         line = asyncio.create_task(page.run())
         async with asyncio.timeout(20):
@@ -132,7 +136,7 @@ async def test_without_a_socket_the_same_frames_travel_by_get_and_post(monkeypat
 
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         page = RoomClient(
-            bases=["http://127.0.0.1:9"], public_id="room", cookies={}, http=http, chance=random.Random(1)
+            bases=["http://127.0.0.1:9"], paths=Paths.of_room("room"), cookies={}, http=http, chance=random.Random(1)
         )
         line = asyncio.create_task(page.run())
         async with asyncio.timeout(20):
