@@ -48,6 +48,8 @@ FRAMES: tuple[dict[str, Any], ...] = (
     {"type": "ping"},
 )  # fmt: skip
 MOST_SHOWN = 20
+TOLD_EVERY = 5_000
+"""Inputs between two lines about how far it is."""
 
 
 @dataclass
@@ -112,7 +114,10 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
     kinds: dict[str, Callable[[random.Random, World], Thrown]] = {
         "frame": frame, "form": form, "query": query, "path": path,
     }  # fmt: skip
-    for _number in range(inputs):
+    for number in range(inputs):
+        if number and number % TOLD_EVERY == 0:
+            left_s = (time.monotonic() - began) / number * (inputs - number)
+            sys.stderr.write(f"{number:,} inputs, {len(errors)} server errors; some {left_s / 60:.0f} minutes to go\n")
         kind = rng.choices(tuple(kinds), weights=(5, 6, 4, 1))[0]
         thrown = kinds[kind](rng, world)
         by_kind[kind] += 1
