@@ -4,6 +4,7 @@ Everybody may look, as at runs. Reads configurations and the files of stages; pl
 `training_charts`. What a run does not have (a figure, a held-out axis) is named, not left out silently.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,11 @@ class Difference:
 
     key: str
     values: tuple[str, ...]
+
+    @property
+    def parts(self) -> list[str]:
+        """The key where it may be broken: after its dots and underscores."""
+        return re.findall(r"[^._]*[._]?", self.key)[:-1]
 
 
 @dataclass(frozen=True)
@@ -337,12 +343,12 @@ def _by_checkpoint(measured: Sequence[Found]) -> list[Chart]:
                 colour, symbol, _dash = dashboards.SERIES[k]
                 traces.append(
                     dashboards.points(
-                        x=[name for name, _figures in shown],
-                        y=[figures[key] for _name, figures in shown],
+                        x=[figures[key] for _name, figures in shown],
+                        y=[name for name, _figures in shown],
                         name=str(label),
                         colour=colour,
                         symbol=symbol,
-                        y_intervals=[_bars(figures) for _name, figures in shown] if key == "share" else (),
+                        x_intervals=[_bars(figures) for _name, figures in shown] if key == "share" else (),
                     )
                 )
                 rows += [(name, str(label), f"{figures[key]:.3f}") for name, figures in shown]
@@ -355,11 +361,16 @@ def _by_checkpoint(measured: Sequence[Found]) -> list[Chart]:
                     traces=traces,
                     columns=(_("run"), _("checkpoint"), _("share of the first best")),
                     rows=rows,
-                    x={"type": "category"},
-                    y=dashboards.share_axis(_("share of the first best"), rangemode="tozero"),
+                    x=dashboards.share_axis(_("share of the first best"), rangemode="tozero"),
+                    **_lines(len(measured)),
                 )
             )
     return charts
+
+
+def _lines(count: int) -> dict[str, Any]:
+    """A line for each name, from above, as long as it has to be: names are read from left to right."""
+    return {"y": {"type": "category", "autorange": "reversed"}, "height": 110 + 30 * count}
 
 
 def _bars(figures: Mapping[str, Any]) -> dashboards.Interval:
@@ -381,12 +392,12 @@ def _by_axis(each: Found) -> list[Chart]:
         colour, symbol, _dash = dashboards.SERIES[k]
         traces.append(
             dashboards.points(
-                x=[name for name, _row in shown],
-                y=[row["share"] for _name, row in shown],
+                x=[row["share"] for _name, row in shown],
+                y=[name for name, _row in shown],
                 name=str(label),
                 colour=colour,
                 symbol=symbol,
-                y_intervals=[_bars(row) for _name, row in shown],
+                x_intervals=[_bars(row) for _name, row in shown],
             )
         )
     title = _("Does what %(name)s learned hold where it never was?") % {"name": each.name}
@@ -398,8 +409,8 @@ def _by_axis(each: Found) -> list[Chart]:
             traces=traces,
             columns=(_("axis"), _("checkpoint"), _("share of the first best")),
             rows=[(axis_name(row), str(STAGES[row["stage"]]), _interval(row)) for row in rows],
-            x={"type": "category"},
-            y=dashboards.share_axis(_("seller's profit / first best"), rangemode="tozero"),
+            x=dashboards.share_axis(_("seller's profit / first best"), rangemode="tozero"),
+            **_lines(1 + len({axis_name(row) for row in rows})),
         )
     ]
 

@@ -5,7 +5,7 @@ For staff with the permission to train (`training_pages.may_train`). A view read
 preview writes nothing. Not here: runs' pages (`training_pages`). Nothing here loads torch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,8 @@ from agents.learned import published
 from agents.registry import UnknownAgent
 from markets import selectors
 from markets.engine.protocol import Role
-from markets.engine.scenarios import Family
+from markets.engine.scenarios import Family, SellerTurns, decode_recipe
+from markets.models import Market
 from markets.presentation import Choice, Figure
 from markets.setup import SetupError, check_slug
 from negotiation_site.leaderboard.words import count
@@ -36,7 +37,8 @@ from negotiation_site.training_pages import REWARDS, STAGES, duration, may_train
 from training import datasets, expectations, guards, market_games, presets, runs, services
 from training.config import ConfigError
 from training.datasets import Chosen, DataError, Kind
-from training.language.config import EMBEDDED, LanguageRun, Market
+from training.language.config import EMBEDDED, LanguageRun
+from training.language.config import Market as Haggling
 from training.models import Run
 from training.services import RunError, Wish
 
@@ -78,6 +80,12 @@ PRESETS = {
     "smollm2": _lazy("smollm2: 135 million"),
     "qwen3-8b": _lazy("qwen3-8b: 8 billion"),
     "qwen3-14b": _lazy("qwen3-14b: 14 billion"),
+}
+ABOUT = {
+    "tiny": _lazy("Built from nothing: it learns the words of the game and no other language. A processor is enough."),
+    "smollm2": _lazy("A language model that is taught an adapter, on a processor in hours."),
+    "qwen3-8b": _lazy("A language model from a folder on this server; it needs graphics processors."),
+    "qwen3-14b": _lazy("A language model from a folder on this server; it needs graphics processors."),
 }
 KINDS = {
     Kind.CORPUS: _lazy("Imported human dialogues"),
@@ -150,6 +158,8 @@ class FormPage:
     knobs: tuple[Knob, ...]
     knobs_of: str
     """The preset whose numbers these are."""
+    about: str
+    """What the preset is."""
     problem: str
     missing: tuple[str, ...]
 
@@ -172,12 +182,13 @@ class PreviewPage:
 
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """The form; a POST launches, or shows the preview where scripts do not run."""
+    """The form with what its choice would take; a POST launches, or shows that anew where scripts do not run."""
     if not request.user.is_authenticated:
         return redirect_to_login(reverse("run-new"))
     _for_trainers(request)
     if request.method != "POST":
-        return render(request, "training/new.html", {"page": _page(_start(request)), "preview": None})
+        start = _start(request)
+        return render(request, "training/new.html", {"page": _page(start), "preview": _preview(start, ())})
     typed = {name: value for name, value in request.POST.items() if isinstance(value, str)}
     ticked = request.POST.getlist("opponents")
     if "preview" in request.POST:
@@ -193,7 +204,7 @@ def new(request: HttpRequest) -> HttpResponse:
         run = services.launch(_wish(typed, ticked))
     except (*REFUSED, FormError) as error:
         page = _page(typed, ticked=ticked, problem=str(error))
-        return render(request, "training/new.html", {"page": page, "preview": None}, status=400)
+        return render(request, "training/new.html", {"page": page, "preview": _preview(typed, ticked)}, status=400)
     messages.info(request, _("The run waits for its device; this page follows it."))
     return redirect("run", name=run.name)
 
@@ -330,7 +341,9 @@ def _start(request: HttpRequest) -> dict[str, str]:
     """What the form shows first: the preset's values, or those of a run to launch another one like."""
     like = Run.objects.filter(name=request.GET.get("like", "").replace("\0", "")).select_related("market").first()
     if like is None:
-        return {"market": request.GET.get("market", ""), "preset": request.GET.get("preset", "")}
+        preset_name = request.GET.get("preset", "")
+        preset_name = preset_name if preset_name in presets.PRESETS else presets.PRESETS[0]
+        return {"market": _fitting_market(preset_name, request.GET.get("market", "")), "preset": preset_name}
     config = services.config_of(like)
     game, opponents = (
         (config.market, config.market.opponents)
@@ -365,6 +378,25 @@ def _start(request: HttpRequest) -> dict[str, str]:
         "model_tokens": str(game.model_tokens),
         "more_opponents": "\n".join(f"{slug} {weight:g}" for slug, weight in zip(opponents, weights, strict=True)),
     }
+
+
+def _fitting_market(preset_name: str, wanted: str) -> str:
+    """The market that is wanted where the preset can learn in it; else one of the size that the preset is made for."""
+    language = preset_name in presets.LANGUAGE
+    fits = market_games.can_be_haggled if language else market_games.can_be_learned
+    slugs = {market.slug: decode_recipe(market.recipe) for market in _by_name() if fits(market)}
+    if wanted in slugs or not slugs:
+        return wanted
+    if not language:
+        sizes = expectations.MEASURED.config.game.sizes
+        for slug, recipe in slugs.items():
+            if isinstance(recipe.mechanism, SellerTurns) and (recipe.buyers, recipe.mechanism.turns) in sizes:
+                return slug
+    return next(iter(slugs))
+
+
+def _by_name() -> Iterable[Market]:
+    return selectors.current_markets().order_by("name")
 
 
 def _side(config: services.Config) -> str:
@@ -416,6 +448,7 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
         opponents=_lines(typed, ticked),
         knobs=_knobs(typed, preset_name),
         knobs_of=preset_name,
+        about=str(ABOUT.get(preset_name, "")),
         problem=problem,
         missing=full_stack_missing(),
     )
@@ -424,7 +457,7 @@ def _page(typed: Mapping[str, str], *, ticked: Sequence[str] = (), problem: str 
 def _markets(chosen: str) -> tuple[Choice, ...]:
     """Markets that can be learned in, the chosen one first ticked."""
     found = []
-    for market in selectors.current_markets().order_by("name"):
+    for market in _by_name():
         small, language = market_games.can_be_learned(market), market_games.can_be_haggled(market)
         if small or language:
             label = _("%(market)s (language models, too)") % {"market": market.name} if language else market.name
@@ -489,7 +522,7 @@ def _lines(typed: Mapping[str, str], ticked: Sequence[str]) -> tuple[OpponentLin
 def _knobs(typed: Mapping[str, str], preset_name: str) -> tuple[Knob, ...]:
     told: dict[str, Any] = {}
     if preset_name in presets.LANGUAGE:
-        told = msgspec.to_builtins(presets.language_preset(preset_name, name="any", market=Market()))
+        told = msgspec.to_builtins(presets.language_preset(preset_name, name="any", market=Haggling()))
     elif preset_name in presets.PRESETS:
         told = msgspec.to_builtins(presets.preset(preset_name, name="any", game=expectations.MEASURED.config.game))
     own = typed.get("knobs_of", preset_name) == preset_name

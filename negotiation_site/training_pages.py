@@ -128,6 +128,8 @@ class StatusPage:
     cancel_url: str = ""
     resume_url: str = ""
     publish_url: str = ""
+    doubt: str = ""
+    """What its figures say against publishing it; empty where nothing does."""
     every_s: int = 2
 
 
@@ -525,7 +527,42 @@ def _status(run: Run, request: HttpRequest) -> StatusPage:
         cancel_url=reverse("run-cancel", args=[run.name]) if staff and is_open and not run.cancel_asked else "",
         resume_url=reverse("run-resume", args=[run.name]) if staff and can_resume else "",
         publish_url=reverse("run-publish", args=[run.name]) if can_publish else "",
+        doubt=_doubt(run, folder) if can_publish else "",
     )
+
+
+NOTHING = 0.005
+"""Below this a share is nothing, as it is shown."""
+
+
+def _doubt(run: Run, folder: Path) -> str:
+    """What speaks against publishing a finished run: it was not judged, keeps nothing, or less than what it began with."""
+    if services.is_language(run):
+        judged = runs.figures(folder, "judge") or {}
+        before, after = judged.get("base"), judged.get("grpo") or judged.get("sft")
+        told = {"whole": _("the joint surplus in held-out games"), "earlier": _("before it was taught")}
+    else:
+        evaluated = runs.figures(folder, "evaluate") or {}
+        before, after = (evaluated.get(stage, {}).get("greedy") for stage in ("sft", "grpo"))
+        told = {"whole": _("the first best in games kept apart"), "earlier": _("after imitation")}
+    if not after or after.get("share") is None:
+        return _("Its model was not judged: nothing tells whether it is better than what it began with.")
+    told |= {"now": _share_in_words(after)}
+    if after["share"] < NOTHING:
+        return _("It keeps nothing: %(now)s of %(whole)s.") % told
+    if before and before.get("share") is not None and after["share"] < before["share"]:
+        return _("It keeps %(now)s of %(whole)s, which is less than %(earlier)s: %(then)s.") % (
+            told | {"then": _share_in_words(before)}
+        )
+    return ""
+
+
+def _share_in_words(found: dict[str, Any]) -> str:
+    return _("%(share)s (95%% interval %(low)s to %(high)s)") % {
+        "share": f"{found['share']:.3f}",
+        "low": f"{found['share_low']:.3f}",
+        "high": f"{found['share_high']:.3f}",
+    }
 
 
 def _stages(run: Run, folder: Path) -> tuple[StageRow, ...]:

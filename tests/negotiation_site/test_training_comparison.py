@@ -53,10 +53,16 @@ def test_two_runs_show_what_differs_and_their_curves_in_one_plot(client: Client)
     html = client.get("/runs/compare/?a=first&b=second").content.decode()
     table = html.split('data-testid="differences"')[1].split("</table>")[0]
     assert "<code>seed</code>" in table
-    assert "grpo.rollouts" not in table
+    assert "rollouts" not in table
     drawn = chart(html, "compare-reward")
     assert [(line["name"], line["y"]) for line in drawn["data"]] == [("first", [0.1, 0.1]), ("second", [0.2, 0.2])]
     assert "Not logged by second." in html
+
+
+def test_a_key_is_broken_after_its_dots_and_underscores_alone(client: Client) -> None:
+    shipped = published.cards(published.SHIPPED)[0][1].slug
+    html = client.get(f"/runs/compare/?a=first&b={shipped}").content.decode()
+    assert "<code>grpo.<wbr>rollouts</code>" in html
 
 
 def test_three_are_compared_those_that_came_with_the_code_included(client: Client) -> None:
@@ -83,7 +89,7 @@ def test_quality_stands_by_checkpoint_and_by_held_out_axis(client: Client) -> No
     assert "0.500 (0.490 to 0.510)" in html
     assert "buyers it never met: impatient" in html
     held_out = chart(html, "quality-axes")["data"]
-    assert [line["y"] for line in held_out] == [[0.5, 0.4], [0.8, 0.4]]
+    assert [line["x"] for line in held_out] == [[0.5, 0.4], [0.8, 0.4]]
     assert [line["y"] for line in chart(html, "quality-rollouts")["data"]] == [[0.75, 0.75], [0.5, 0.5]]
     assert "91.2 %" in html
 

@@ -66,6 +66,21 @@ def test_the_form_offers_what_there_is_and_names_what_there_is_not(client: Clien
     assert 'name="weight-linear"' in main
 
 
+def test_the_form_starts_in_a_market_that_fits_the_preset_and_with_what_that_would_take(client: Client) -> None:
+    for slug, name, buyers in (("two", "A ladder of two", 2), ("six", "The newest ladder", 6)):
+        setup.create_market(
+            MarketSpec(
+                slug=slug, name=name, family="multi_buyer", unit="money", values="uniform:0:100", cost="constant:0",
+                buyers=buyers, turns=8, buyer_agents="threshold",
+            )
+        )  # fmt: skip
+    html = client.get("/runs/new/").content.decode()
+    assert '<option value="four" selected>' in html  # Of the size that the preset is made for.
+    assert 'data-testid="expected"' in html
+    assert '<option value="six" selected>' in client.get("/runs/new/?market=six").content.decode()
+    assert '<option value="four" selected>' in client.get("/runs/new/?market=one-to-one").content.decode()
+
+
 def test_a_run_is_launched_with_everything_that_was_chosen(client: Client) -> None:
     answer = client.post(
         "/runs/new/",

@@ -342,6 +342,15 @@ def test_the_pace_of_a_finished_run_here_is_the_basis_of_the_next(client: Client
     assert expectations.pace_before("cuda:0").assumed
 
 
+def test_an_adapter_below_the_untaught_model_is_warned_of_before_it_is_published(client: Client, taught: Path) -> None:
+    judged = {name: {"share": share, "share_low": share - 0.01, "share_high": share + 0.01, "valid_rate": 1.0,
+                     "deal_rate": 0.5, "answers": 9, "scenarios": 4} for name, share in (("base", 0.4), ("sft", 0.3))}  # fmt: skip
+    runs.record(taught, "judge", judged)
+    Run.objects.update(status=RunStatus.DONE)
+    page = client.get("/runs/mine/").content.decode()
+    assert "less than before it was taught: 0.400" in page.partition('action="/runs/mine/publish/"')[0]
+
+
 def test_a_finished_adapter_is_published_and_says_when_it_plays(client: Client, taught: Path, folder: Path) -> None:
     (taught / "grpo").mkdir()
     refused = client.post("/runs/mine/publish/", follow=True).content.decode()

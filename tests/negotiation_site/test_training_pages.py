@@ -65,6 +65,11 @@ def measured(share: float) -> dict[str, Any]:
     }
 
 
+def both(share: float) -> dict[str, Any]:
+    """What a stage measures: the likeliest move, and moves drawn."""
+    return {"greedy": measured(share), "sampled": measured(share)}
+
+
 @pytest.fixture
 def run(market, tmp_path, monkeypatch) -> Run:
     monkeypatch.setenv("PARLEY_VAR", str(tmp_path))
@@ -297,6 +302,33 @@ def test_a_finished_run_is_published_by_one_click(client: Client, trainer: User,
     assert 'href="/agents/mine/"' in page
     assert 'action="/runs/mine/publish/"' not in page, "it is an agent already"
     assert client.get("/agents/mine/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "said"),
+    [
+        ({"grpo": both(0.0)}, "It keeps nothing: 0.000 (95% interval"),
+        (
+            {"sft": both(0.5), "grpo": both(0.25)},
+            "It keeps 0.250 (95% interval 0.240 to 0.260) of the first best in games kept apart, which is less than "
+            "after imitation: 0.500",
+        ),
+        (None, "was not judged"),
+        ({"sft": both(0.5), "grpo": both(0.75)}, ""),
+    ],
+)
+def test_whoever_publishes_a_run_that_is_not_worth_it_is_told_so_before(
+    client: Client, trainer: User, run: Run, evaluated: dict[str, Any] | None, said: str
+) -> None:
+    folder = runs.folder("mine")
+    folder.mkdir(parents=True)
+    if evaluated is not None:
+        runs.record(folder, "evaluate", evaluated)
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.DONE)
+    page = client.get("/runs/mine/").content.decode()
+    before, _form, _after = page.partition('action="/runs/mine/publish/"')
+    assert ('data-testid="doubt"' in page) == bool(said)
+    assert said in before
 
 
 def test_a_run_kept_short_is_not_said_to_have_played_thousands_of_games(run: Run) -> None:
