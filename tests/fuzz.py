@@ -16,10 +16,12 @@ import logging
 import os
 import random
 import re
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +52,8 @@ FRAMES: tuple[dict[str, Any], ...] = (
 MOST_SHOWN = 20
 TOLD_EVERY = 5_000
 """Inputs between two lines about how far it is."""
+PART = 25_000
+"""Inputs of one world; each part has a process, a database and a seed of its own."""
 
 
 @dataclass
@@ -72,21 +76,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="parts that run side by side")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    import django
-
-    django.setup()
-    from django.db import connection
-    from django.test.utils import setup_test_environment
-
-    logging.disable(logging.CRITICAL)
-    setup_test_environment()
-    connection.creation.create_test_db(verbosity=0, autoclobber=True)
-    try:
-        document = run(inputs=options.inputs, seed=options.seed)
-    finally:
-        connection.close()
+    if options.inputs < 1 or options.processes < 1:
+        parser.error("--inputs and --processes are at least 1")
+    if options.part:
+        sys.stdout.write(json.dumps(part(inputs=options.inputs, seed=options.seed)))
+        return 0
+    document = run_all(inputs=options.inputs, seed=options.seed, processes=options.processes)
     if options.json:
         sys.stdout.write(json.dumps(document, indent=1) + "\n")
     else:
@@ -99,6 +98,56 @@ def main() -> int:
                 f"  {error['as']} {error['method']} {error['path']}: {error['error']}\n    {error['input']}\n"
             )
     return 1 if document["server_errors"] else 0
+
+
+def run_all(*, inputs: int, seed: int, processes: int) -> dict[str, Any]:
+    """The parts of a run, side by side; what they throw does not depend on how many processes there are."""
+    began = time.monotonic()
+    parts = [(min(PART, inputs - done), seed * 1_000 + done // PART) for done in range(0, inputs, PART)]
+    with ThreadPoolExecutor(processes) as pool:
+        documents = list(pool.map(_part_beside, parts))
+    errors = [error for document in documents for error in document["errors"]]
+
+    def together(name: str) -> dict[str, int]:
+        return dict(sorted(sum((Counter(document[name]) for document in documents), Counter()).items()))
+
+    return {
+        "inputs": inputs,
+        "seed": seed,
+        "by_kind": together("by_kind"),
+        "by_status": together("by_status"),
+        "addresses": max(document["addresses"] for document in documents),
+        "server_errors": sum(document["server_errors"] for document in documents),
+        "errors": errors[:MOST_SHOWN],
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def _part_beside(asked: tuple[int, int]) -> dict[str, Any]:
+    """One part, in a process of its own: no memory of another's."""
+    inputs, seed = asked
+    argv = [sys.executable, "-m", "tests.fuzz", "--part", "--inputs", str(inputs), "--seed", str(seed)]
+    document: dict[str, Any] = json.loads(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
+    return document
+
+
+def part(*, inputs: int, seed: int) -> dict[str, Any]:
+    """One part, in a database of its own."""
+    import django
+
+    django.setup()
+    from django.db import connection
+    from django.test.utils import setup_test_environment
+
+    logging.disable(logging.CRITICAL)
+    setup_test_environment()
+    own = connection.settings_dict["TEST"]
+    own["NAME"] = f"{own['NAME'] or 'parley'}_{seed}"
+    connection.creation.create_test_db(verbosity=0, autoclobber=True)
+    try:
+        return run(inputs=inputs, seed=seed)
+    finally:
+        connection.creation.destroy_test_db(own["NAME"], verbosity=0)
 
 
 def run(*, inputs: int, seed: int) -> dict[str, Any]:
@@ -117,7 +166,9 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
     for number in range(inputs):
         if number and number % TOLD_EVERY == 0:
             left_s = (time.monotonic() - began) / number * (inputs - number)
-            sys.stderr.write(f"{number:,} inputs, {len(errors)} server errors; some {left_s / 60:.0f} minutes to go\n")
+            sys.stderr.write(
+                f"part {seed}: {number:,} inputs, {len(errors)} server errors; some {left_s / 60:.0f} minutes to go\n"
+            )
         kind = rng.choices(tuple(kinds), weights=(5, 6, 4, 1))[0]
         thrown = kinds[kind](rng, world)
         by_kind[kind] += 1
