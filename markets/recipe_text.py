@@ -74,6 +74,8 @@ class Fact:
 
     label: str
     value: str
+    written: str = ""
+    """How it is written on the command line, where that tells more than the words."""
 
 
 def facts(market: Market, *, named: Callable[[str], str] = str) -> tuple[Fact, ...]:
@@ -90,7 +92,7 @@ def facts(market: Market, *, named: Callable[[str], str] = str) -> tuple[Fact, .
         "catalogue": _("several buyers, several products"),
     }
     opener = getattr(recipe.mechanism, "opener", None)
-    rows = [
+    rows: list[tuple[str, str] | tuple[str, str, str]] = [
         (_("Name"), market.name),
         (_("Summary"), market.summary),
         (_("Family"), families[market.family]),
@@ -103,10 +105,10 @@ def facts(market: Market, *, named: Callable[[str], str] = str) -> tuple[Fact, .
         (_("Products on the table"), str(recipe.products)),
         (_("Stock of each"), str(recipe.stock)),
         (_("Buyers"), str(recipe.buyers)),
-        (_("Buyers' values"), spec_text(recipe.value_spec)),
-        (_("Seller's cost"), spec_text(recipe.cost_spec)),
-        (_("Told about the values"), priors_text.describe(recipe.public_values, recipe)),
-        (_("Told about the cost"), priors_text.describe(recipe.cost_prior, recipe)),
+        (_("Buyers' values"), priors_text.describe_rule(recipe.value_spec, recipe), spec_text(recipe.value_spec)),
+        (_("Seller's cost"), priors_text.describe_rule(recipe.cost_spec, recipe), spec_text(recipe.cost_spec)),
+        (_("Told about the values"), _told(recipe.public_values, recipe.value_spec, recipe)),
+        (_("Told about the cost"), _told(recipe.cost_prior, recipe.cost_spec, recipe)),
         (_("Values and costs are"), _("amounts of money") if recipe.unit_is_money else _("shares of the list price")),
         (_("Correlation"), f"{recipe.rho:g}"),
         (_("Draws"), "" if isinstance(recipe.gains, UnsetType) else gains_text(recipe.gains)),
@@ -124,21 +126,32 @@ def facts(market: Market, *, named: Callable[[str], str] = str) -> tuple[Fact, .
         (_("Time for a move"), seconds_text(market.move_deadline_s)),
         (_("Wait for a person"), seconds_text(market.fill_wait_s)),
     ]
-    return tuple(Fact(label, value) for label, value in rows if value)
+    return tuple(Fact(*row) for row in rows if row[1])
 
 
 def changes(before: Market, after: Market) -> tuple[str, ...]:
     """What is different in a later version, one phrase a fact."""
-    old = {fact.label: fact.value for fact in facts(before)}
-    new = {fact.label: fact.value for fact in facts(after)}
+    old = {fact.label: fact for fact in facts(before)}
+    new = {fact.label: fact for fact in facts(after)}
     if is_composed(before) and is_composed(after):
         del old[_("Summary")], new[_("Summary")]  # It follows from the rest.
     return tuple(
-        _("%(label)s: %(old)s → %(new)s")
-        % {"label": label, "old": old.get(label, _("none")), "new": new.get(label, _("none"))}
+        _("%(label)s: %(old)s → %(new)s") % ({"label": label} | _difference(old.get(label), new.get(label)))
         for label in dict.fromkeys((*old, *new))
         if old.get(label) != new.get(label)
     )
+
+
+def _difference(old: Fact | None, new: Fact | None) -> dict[str, str]:
+    """Both sides of a change in words; as they are written where the words round the difference away."""
+    if old and new and old.value == new.value:
+        return {"old": old.written, "new": new.written}
+    return {"old": old.value if old else _("none"), "new": new.value if new else _("none")}
+
+
+def _told(public: priors.ValueSpec, rule: Any, recipe: Recipe) -> str:
+    """What players are told of a law."""
+    return _("just that") if public == rule else priors_text.describe(public, recipe)
 
 
 def split_text(split: Split) -> str:

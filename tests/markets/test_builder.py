@@ -330,11 +330,27 @@ def test_a_market_as_it_would_be_typed_is_the_same_market(shop, spec):
 @pytest.mark.parametrize("spec", MARKETS.values(), ids=MARKETS)
 def test_a_version_says_everything_it_fixes(shop, spec):
     market = setup.new_market(spec)
-    said = {fact.label: fact.value for fact in recipe_text.facts(market)}
+    said = {fact.label: fact for fact in recipe_text.facts(market)}
     recipe = decode_recipe(market.recipe)
-    assert said["Buyers"] == str(recipe.buyers)
-    assert said["Buyers' values"] == priors.format_spec(recipe.value_spec)
+    assert said["Buyers"].value == str(recipe.buyers)
+    law = said["Buyers' values"]
+    assert law.written == priors.format_spec(recipe.value_spec)
+    assert " " in law.value
+    assert law.written not in law.value
     assert recipe_text.changes(market, market) == ()
+
+
+def test_a_change_of_a_law_is_told_in_words_and_as_it_is_written_where_words_are_too_coarse(shop):
+    def market(values):
+        return setup.new_market(MarketSpec(slug="m", family="bilateral", catalogue="shop", values=values))
+
+    wide = recipe_text.changes(market("uniform:0.6:1.2"), market("uniform:0.5:1.2"))[0].replace("\u00a0", " ")
+    assert wide == (
+        "Buyers' values: anything from 60 % to 120 % of the list price, all equally likely → "
+        "anything from 50 % to 120 % of the list price, all equally likely"
+    )
+    near = recipe_text.changes(market("uniform:0.6:1.2"), market("uniform:0.600001:1.2"))
+    assert near == ("Buyers' values: uniform:0.6:1.2 → uniform:0.600001:1.2",)
 
 
 def test_a_price_tier_is_the_range_it_stands_for(shop):
