@@ -1089,7 +1089,7 @@
     dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   }
   if (several) setCurrent(state.current);
-  if (narrow.matches && document.querySelector(".card--many")) document.querySelector("[data-card-fold]").open = false;
+  if (narrow.matches && (several || document.querySelector(".card--many"))) document.querySelector("[data-card-fold]").open = false;
   showSound();
   closeSoldOut();
   refreshComposers();
