@@ -361,7 +361,7 @@ def _by_checkpoint(measured: Sequence[Found]) -> list[Chart]:
                     traces=traces,
                     columns=(_("run"), _("checkpoint"), _("share of the first best")),
                     rows=rows,
-                    x=dashboards.share_axis(_("share of the first best"), rangemode="tozero"),
+                    x=dashboards.share_axis(_("share of the first best"), rangemode="tozero", nticks=6),
                     **_lines(len(measured)),
                 )
             )
@@ -409,7 +409,7 @@ def _by_axis(each: Found) -> list[Chart]:
             traces=traces,
             columns=(_("axis"), _("checkpoint"), _("share of the first best")),
             rows=[(axis_name(row), str(STAGES[row["stage"]]), _interval(row)) for row in rows],
-            x=dashboards.share_axis(_("seller's profit / first best"), rangemode="tozero"),
+            x=dashboards.share_axis(_("seller's profit / first best"), rangemode="tozero", nticks=6),
             **_lines(1 + len({axis_name(row) for row in rows})),
         )
     ]

@@ -558,15 +558,15 @@ def _preview(typed: Mapping[str, str], ticked: Sequence[str]) -> PreviewPage:
 def _figures(found: expectations.Expected) -> tuple[Figure, ...]:
     counted = _("counted") if found.tokens_counted else _("scaled from games played just now")
     return (
-        Figure(label=_("Rows"), value=count(found.rows), out_of=_("dialogues to imitate, one a row")),
-        Figure(label=_("Tokens"), value=count(found.tokens), out_of=_("of all rows, %(how)s") % {"how": counted}),
-        Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")),
         Figure(label=_("Time"), value=duration(found.all_seconds), out_of=_("of all stages, estimated")),
         Figure(
             label=_("Memory"),
             value=_("%(count).1f GB") % {"count": found.peak_bytes / 1e9},
             out_of=_("at most, estimated; %(count)s weights") % {"count": count(found.parameters)},
         ),
+        Figure(label=_("Rows"), value=count(found.rows), out_of=_("dialogues to imitate, one a row")),
+        Figure(label=_("Tokens"), value=count(found.tokens), out_of=_("of all rows, %(how)s") % {"how": counted}),
+        Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")),
     )
 
 
@@ -633,6 +633,17 @@ def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...
     counted = _("counted") if found.tokens_counted else _("scaled from some of them")
     unknown = _("not to be told")
     figures = [
+        Figure(
+            label=_("Time"),
+            value=duration(found.all_seconds) if found.seconds else unknown,
+            out_of=_("of all stages, estimated"),
+        ),
+        Figure(
+            label=_("Memory"),
+            value=_gigabytes(found.peak_bytes) or unknown,
+            out_of=_("at most, of %(device)s, estimated; %(disk)s on the disk")
+            % {"device": found.device, "disk": _gigabytes(found.disk_bytes) or unknown},
+        ),
         Figure(label=_("Rows"), value=count(found.rows), out_of=_("moves to imitate, one a row")),
         Figure(
             label=_("Tokens"),
@@ -645,20 +656,9 @@ def _language_figures(found: expectations.LanguageExpected) -> tuple[Figure, ...
             out_of=_("that learn, of %(all)s in %(base)s")
             % {"all": _weights(found.parameters) if found.parameters else unknown, "base": found.title},
         ),
-        Figure(
-            label=_("Time"),
-            value=duration(found.all_seconds) if found.seconds else unknown,
-            out_of=_("of all stages, estimated"),
-        ),
-        Figure(
-            label=_("Memory"),
-            value=_gigabytes(found.peak_bytes) or unknown,
-            out_of=_("at most, of %(device)s, estimated; %(disk)s on the disk")
-            % {"device": found.device, "disk": _gigabytes(found.disk_bytes) or unknown},
-        ),
     ]
     if found.games:
-        figures.insert(2, Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")))
+        figures.insert(4, Figure(label=_("Games"), value=count(found.games), out_of=_("that reinforcement plays")))
     return tuple(figures)
 
 

@@ -7,7 +7,7 @@ and renders; what was typed is never lost.
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -228,10 +228,11 @@ def _line(study: Study, people: int) -> StudyLine:
 def new(request: HttpRequest) -> HttpResponse:
     """Build a study."""
     if request.method != "POST":
-        return _form(request, building_form.blank(), ())
+        return _form(request, building_form.blank(), (), opened=building_form.NEW)
     typed = Typed({key: str(value) for key, value in request.POST.items()})
-    if (grown := typed.changed(request.POST.get("do", ""))) is not None:
-        return _form(request, grown, ())
+    button = request.POST.get("do", "")
+    if (grown := typed.changed(button)) is not None:
+        return _form(request, grown, (), opened=grown.touched(button))
     design, unread = building_form.design_of(typed, scenarios=authoring.new_scenarios())
     slug = typed["slug"].strip() or slugify(design.title)[:50]
     found = (*unread, *_slug_problems(slug), *checks.problems(design))
@@ -265,8 +266,9 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         return _form(request, building_form.typed_of(newest.parsed), (), study=study, newest=newest)
     typed = Typed({key: str(value) for key, value in request.POST.items()})
-    if (grown := typed.changed(request.POST.get("do", ""))) is not None:
-        return _form(request, grown, (), study=study, newest=newest)
+    button = request.POST.get("do", "")
+    if (grown := typed.changed(button)) is not None:
+        return _form(request, grown, (), study=study, newest=newest, opened=grown.touched(button))
     design, unread = building_form.design_of(typed, scenarios=newest.parsed.scenarios)
     found = (*unread, *checks.problems(design))
     if found:
@@ -288,6 +290,7 @@ def _form(
     *,
     study: Study | None = None,
     newest: StudyVersion | None = None,
+    opened: Collection[str] = (),
 ) -> HttpResponse:
     if newest is None or study is None:
         heading, save = _("A new study"), _("Save the study")
@@ -313,7 +316,7 @@ def _form(
         heading=heading,
         lead=lead,
         back=back,
-        parts=building_form.parts(typed, problems, fixed_slug=study is not None),
+        parts=building_form.parts(typed, problems, fixed_slug=study is not None, opened=opened),
         counts=tuple((name, typed.count(name)) for name in building_form.LISTS),
         problem=" ".join([checks.counted(problems), *general]) if problems else "",
         based_on=0 if newest is None else newest.number,

@@ -7,13 +7,14 @@ Names of fields are those of the design with a hyphen (`pay-show_up`), in lists 
 `Problem.field` is the same with dots, so that every sentence finds its field.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import TypeVar
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from agents import registry
 from agents.base import Kind
@@ -86,6 +87,9 @@ class Entry:
     remove: str
     """Value of the button that takes it away."""
     fields: tuple[Field, ...]
+    digest: str = ""
+    """What it holds, in a line: what is read while it is folded."""
+    open: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,9 @@ class Part:
     add: str = ""
     """Words of the button that adds an entry."""
     error: str = ""
+    digest: str = ""
+    """What it holds, in a line: what is read while it is folded."""
+    open: bool = False
 
 
 class Typed:
@@ -139,6 +146,12 @@ class Typed:
                 moved[key] = text
         moved[f"{name}-count"] = str(count - 1)
         return Typed(moved)
+
+    def touched(self, button: str) -> tuple[str, ...]:
+        """What is looked at after a button of a list was pressed: the list, and the entry that was added."""
+        act, _colon, rest = button.partition(":")
+        name = rest.partition(":")[0]
+        return (name, f"{name}-{self.count(name) - 1}") if act == "add" else (name,)
 
     def changed(self, button: str) -> "Typed | None":
         """What a button of a list makes of the form: `add:quiz`, `remove:quiz:2`; None for any other."""
@@ -444,9 +457,111 @@ def _decimal(ppm: int) -> str:
 # --- The page ---------------------------------------------------------------------------------------------
 
 
-def parts(typed: Typed, problems: Sequence[Problem], *, fixed_slug: bool) -> tuple[Part, ...]:
-    """The whole form, with every sentence at its field."""
-    drawn = _Drawn(typed, problems)
+NEW = frozenset(("about", "consent", "conditions", "conditions-0"))
+"""What is open in the form of a new study: what nobody can leave as it is."""
+
+
+def parts(
+    typed: Typed, problems: Sequence[Problem], *, fixed_slug: bool, opened: Collection[str] = ()
+) -> tuple[Part, ...]:
+    """The whole form, with every sentence at its field.
+
+    Parts are folded, each with a line that says what it holds; open are those of `opened` (a part's key, or an entry's
+    such as `quiz-0`) and those in which something is wrong.
+    """
+    return tuple(
+        _folded(part, typed, opened) for part in _unfolded(_Drawn(typed, problems), typed, fixed_slug=fixed_slug)
+    )
+
+
+def _folded(part: Part, typed: Typed, opened: Collection[str]) -> Part:
+    entries = tuple(
+        replace(
+            entry,
+            digest=_entry_digest(part.list_name, entry.fields, f"{part.list_name}-{index}"),
+            open=f"{part.list_name}-{index}" in opened or any(field.error for field in entry.fields),
+        )
+        for index, entry in enumerate(part.entries)
+    )
+    wrong = part.error or any(field.error for field in part.fields) or any(entry.open for entry in entries)
+    return replace(part, entries=entries, digest=_digest(part, typed), open=bool(part.key in opened or wrong))
+
+
+def _said(fields: Sequence[Field]) -> dict[str, str]:
+    """What fields hold, by name; of a choice the words that were chosen."""
+    return {
+        field.name: next((choice.label for choice in field.choices if choice.selected), "")
+        if field.kind == "choice"
+        else field.value.strip()
+        for field in fields
+    }
+
+
+def _digest(part: Part, typed: Typed) -> str:
+    """A part in a line."""
+    said, count = _said(part.fields), len(part.entries)
+    questions = (
+        ngettext("%(count)d question", "%(count)d questions", count) % {"count": count}
+        if count
+        else _("no questions yet")
+    )
+    match part.key:
+        case "about":
+            return said["title"] or _("no title yet")
+        case "consent":
+            if not said["consent-text"]:
+                return _("no text yet")
+            return _("version %(version)s; data is %(scope)s") % {
+                "version": said["consent-version"],
+                "scope": said["consent-scope"],
+            }
+        case "conditions":
+            return ", ".join(typed[f"conditions-{k}-key"].strip() or f"c{k + 1}" for k in range(count)) or _("none yet")
+        case "rounds":
+            return _("rounds: %(rounds)s; practice: %(practice)s") % {
+                "rounds": said["rounds"],
+                "practice": said["practice"],
+            }
+        case "instructions":
+            words = len(said["instructions-everybody"].split())
+            if not words:
+                return _("none for everybody yet")
+            return ngettext("%(count)d word for everybody", "%(count)d words for everybody", words) % {"count": words}
+        case "quiz":
+            if not count:
+                return questions
+            return _("%(questions)s, tries: %(tries)s") % {"questions": questions, "tries": said["quiz-tries"]}
+        case "clocks":
+            return _("%(move)s s for a move, %(idle)s s for any other page") % {
+                "move": said["clocks-move_s"],
+                "idle": said["clocks-idle_s"],
+            }
+        case "survey":
+            return questions
+        case "pay":
+            return _("%(currency)s %(fee)s for showing up, %(rate)s for every 1.00 gained") % {
+                "currency": said["pay-currency"],
+                "fee": said["pay-show_up_cents"] or "0",
+                "rate": said["pay-exchange_ppm"] or "0",
+            }
+        case _:
+            given = sum(bool(said[f"completion-{outcome.value}"]) for outcome in CODED)
+            if not given:
+                return _("codes of the study's own")
+            return ngettext(
+                "%(count)d code is given, the others are made", "%(count)d codes are given, the others are made", given
+            ) % {"count": given}
+
+
+def _entry_digest(list_name: str, fields: Sequence[Field], name: str) -> str:
+    """An entry of a list in a line."""
+    said = _said(fields)
+    if list_name != "conditions":
+        return said[f"{name}-text"]
+    return " · ".join(filter(None, (said[f"{name}-key"], said[f"{name}-market"], said[f"{name}-agent"])))
+
+
+def _unfolded(drawn: "_Drawn", typed: Typed, *, fixed_slug: bool) -> tuple[Part, ...]:
     return (
         Part(
             "about",

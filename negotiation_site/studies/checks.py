@@ -232,10 +232,10 @@ def _reply(field: str, condition: Condition, recipe: Recipe) -> list[Problem]:
     low, high = condition.reply_ms
     if not 0 <= low <= high <= MAX_REPLY_MS:
         return [
-            Problem(f"{field}.reply", _("A pause before an answer lasts from 0 to 120 seconds, the shorter first."))
+            Problem(f"{field}.reply_low", _("A pause before an answer lasts from 0 to 120 seconds, the shorter first."))
         ]
     if isinstance(recipe.mechanism, EventDriven):
-        return [Problem(f"{field}.reply", _("This market has answering times of its own; leave the pause empty."))]
+        return [Problem(f"{field}.reply_low", _("This market has answering times of its own; leave the pause empty."))]
     return []
 
 

@@ -108,6 +108,17 @@ def test_buttons_add_and_take_away_entries_and_lose_nothing(browser):
     assert not Study.objects.exists()
 
 
+def test_a_form_that_is_filled_in_is_folded_and_says_what_its_parts_hold(browser, researcher):
+    authoring.create(slug="mine", design=design(condition("one"), condition("two")), author=researcher)
+    page = browser.get(reverse("study-change", args=["mine"])).content.decode()
+    assert not re.search(r"<details[^>]* open", page)
+    assert '<span class="fold__digest">one, two</span>' in page
+    typed = fields(design(condition("one"), condition("two")), do="add:conditions", based_on="1")
+    page = browser.post(reverse("study-change", args=["mine"]), typed).content.decode()
+    assert re.findall(r'<details class="fold" id="part-(\w+)" open>', page) == ["conditions"]
+    assert len(re.findall(r'<details class="study-entry" open>', page)) == 1, "the new one alone"
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -141,6 +152,10 @@ def test_what_cannot_be_run_is_refused_with_a_sentence_where_it_is_typed(browser
     page = answer.content.decode().replace("&#x27;", "'")
     assert sentence in page
     assert "has to be put right" in page or "have to be put right" in page
+    shown = re.findall(
+        r'<details class="fold" id="part-\w+" open>.*?(?=<details class="fold"|</form>)', page, re.DOTALL
+    )
+    assert any("field__error" in part for part in shown), "the part where it is typed is not folded"
     assert not Study.objects.exists()
 
 
