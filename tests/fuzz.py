@@ -2,10 +2,10 @@
 
     python -m tests.fuzz --inputs 100000 --seed 1 --json      (or: make fuzz)
 
-Here: a small world (rooms of every kind in play, a player, a researcher, staff), a seeded stream of inputs and the count
-of answers. An input is a frame for a seat, a form, a query or a path; each is undone afterwards, so that the ten-thousandth
-meets the same world as the first. Not here: whether an answer is right, which the other tests ask. A server error is an
-answer of 500 and above, or an exception that reached the client. Any other answer is fine.
+Here: a seeded stream of inputs for a small world (`fuzz_world`), and the count of answers. An input is a frame for a
+seat, a form, a query or a path; each is undone afterwards, cookies too, so that the ten-thousandth meets the same world as
+the first. Not here: whether an answer is right, which the other tests ask. A server error is an answer of 500 and above, or
+an exception that reached the client. Any other answer is fine.
 
 Frames go in as a page without a socket sends them, by the code that reads the socket's (`wire`, `room_frames`).
 """
@@ -22,8 +22,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.fuzz_world import World
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 
@@ -54,21 +57,6 @@ TOLD_EVERY = 5_000
 """Inputs between two lines about how far it is."""
 PART = 25_000
 """Inputs of one world; each part has a process, a database and a seed of its own."""
-
-
-@dataclass
-class World:
-    """Who may knock, and what is there."""
-
-    clients: dict[str, Any]
-    seats: list[tuple[str, str]]
-    """Client and room for frames."""
-    known: dict[str, list[str]]
-    """Values of parameters that exist."""
-    read_only: set[str] = field(default_factory=set)
-    """Addresses that turned out to take no form."""
-    fields: dict[str, list[str]] = field(default_factory=dict)
-    """Field names that the forms of an address have, learnt by looking at it."""
 
 
 def main() -> int:
@@ -116,7 +104,10 @@ def run_all(*, inputs: int, seed: int, processes: int) -> dict[str, Any]:
         "seed": seed,
         "by_kind": together("by_kind"),
         "by_status": together("by_status"),
-        "addresses": max(document["addresses"] for document in documents),
+        **{
+            name: max(document[name] for document in documents)
+            for name in ("addresses", "addresses_that_answered_with_a_page")
+        },
         "server_errors": sum(document["server_errors"] for document in documents),
         "errors": errors[:MOST_SHOWN],
         "seconds": round(time.monotonic() - began, 1),
@@ -127,7 +118,10 @@ def _part_beside(asked: tuple[int, int]) -> dict[str, Any]:
     """One part, in a process of its own: no memory of another's."""
     inputs, seed = asked
     argv = [sys.executable, "-m", "tests.fuzz", "--part", "--inputs", str(inputs), "--seed", str(seed)]
-    document: dict[str, Any] = json.loads(subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout)
+    ended = subprocess.run(argv, stdout=subprocess.PIPE, check=False)
+    if ended.returncode:
+        raise SystemExit(f"The part with seed {seed} ended with status {ended.returncode}; what it said stands above.")
+    document: dict[str, Any] = json.loads(ended.stdout)
     return document
 
 
@@ -155,10 +149,13 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
     from django.db import transaction
 
     rng = random.Random(seed)
+    from tests.fuzz_world import make_world
+
     world = make_world()
     by_kind: Counter[str] = Counter()
     by_status: Counter[int] = Counter()
     errors: list[dict[str, str]] = []
+    seen: set[str] = set()
     began = time.monotonic()
     kinds: dict[str, Callable[[random.Random, World], Thrown]] = {
         "frame": frame, "form": form, "query": query, "path": path,
@@ -170,12 +167,16 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
                 f"part {seed}: {number:,} inputs, {len(errors)} server errors; some {left_s / 60:.0f} minutes to go\n"
             )
         kind = rng.choices(tuple(kinds), weights=(5, 6, 4, 1))[0]
-        thrown = kinds[kind](rng, world)
         by_kind[kind] += 1
         with transaction.atomic():
+            thrown = kinds[kind](rng, world)
+            world.undo(thrown.who)
             status, error = answered(world, thrown)
             transaction.set_rollback(True)
+        world.undo(thrown.who)
         by_status[status] += 1
+        if status == 200 and thrown.address:
+            seen.add(thrown.address)
         if status == 405 and thrown.address:
             world.read_only.add(thrown.address)
         if status >= 500:
@@ -193,69 +194,12 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
         "seed": seed,
         "by_kind": dict(sorted(by_kind.items())),
         "by_status": {str(status): count for status, count in sorted(by_status.items())},
-        "addresses": len(ADDRESSES),
+        "addresses": len(world.addresses),
+        "addresses_that_answered_with_a_page": len(seen),
         "server_errors": len(errors),
         "errors": errors[:MOST_SHOWN],
         "seconds": round(time.monotonic() - began, 1),
     }
-
-
-# --- The world --------------------------------------------------------------------------------------
-
-ADDRESSES: list[Any] = []
-
-
-def make_world() -> World:
-    """Rooms of every kind in play; people of every kind signed in."""
-    from django.contrib.auth.models import Group, User
-    from django.test import Client
-
-    from markets.engine.protocol import SELLER, buyer_party
-    from markets.models import Episode, Market
-    from tests.addresses import addresses
-    from tests.markets.engine.factories import accept, bilateral, catalogue, multi_buyer, offer
-    from tests.markets.rooms import staged
-
-    ADDRESSES[:] = addresses()
-    clients: dict[str, Any] = {"anonymous": Client(raise_request_exception=False)}
-    seats: list[tuple[str, str]] = []
-    rooms: list[str] = []
-    for scenario, party in (
-        (bilateral(), buyer_party(1)), (bilateral(), SELLER), (multi_buyer(), SELLER), (catalogue(), buyer_party(1)),
-    ):  # fmt: skip
-        game = staged(scenario, people=(party,))
-        who = f"player {len(clients)}"
-        clients[who] = _seated(game, party)
-        seats.append((who, game.room.public_id))
-        rooms.append(game.room.public_id)
-    over = staged(bilateral(), people=(buyer_party(1), SELLER))
-    over.act(buyer_party(1), offer(6_000))
-    over.act(SELLER, accept(1))
-    rooms.append(over.room.public_id)
-    clients["player at the end"] = _seated(over, SELLER)
-    for name, facts in (("member", {}), ("researcher", {}), ("staff", {"is_staff": True, "is_superuser": True})):
-        user = User.objects.create_user(name, password="pw-Parley-1", **facts)
-        if name == "researcher":
-            user.groups.add(*Group.objects.filter(name="Researchers"))
-        clients[name] = Client(raise_request_exception=False)
-        clients[name].force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    known = {
-        "slug": [*Market.objects.values_list("slug", flat=True), "linear", "narrator"],
-        "public_id": [*rooms, *Episode.objects.values_list("public_id", flat=True)],
-        "name": ["ladder-learner", "all-round-learner"],
-    }
-    return World(clients=clients, seats=seats, known=known)
-
-
-def _seated(game: Any, party: str) -> Any:
-    """A browser that sits there."""
-    from django.test import Client
-
-    from tests.markets.tabs import session_of
-
-    client = Client(raise_request_exception=False)
-    client.cookies["sessionid"] = session_of(game.people[party]).session_key
-    return client
 
 
 # --- Inputs -----------------------------------------------------------------------------------------
@@ -274,7 +218,7 @@ class Thrown:
     """Name of the address."""
 
 
-def answered(world: World, thrown: Thrown) -> tuple[int, str]:
+def answered(world: "World", thrown: Thrown) -> tuple[int, str]:
     """Status of the answer, and of a failure what it was."""
     client = world.clients[thrown.who]
     try:
@@ -292,14 +236,14 @@ def answered(world: World, thrown: Thrown) -> tuple[int, str]:
     return response.status_code, f"{failure[0].__name__}: {failure[1]}"[:300] if failure else ""
 
 
-def frame(rng: random.Random, world: World) -> Thrown:
+def frame(rng: random.Random, world: "World") -> Thrown:
     """A frame of a page, spoilt somewhere."""
-    who, room = rng.choice(world.seats)
+    who, address = rng.choice(world.seats)
     text = json.dumps(spoilt(rng, rng.choice(FRAMES)), ensure_ascii=rng.random() < 0.7)
     if rng.random() < 0.15:
         cut = rng.randrange(len(text) + 1)
         text = text[:cut] + rng.choice(("", "}", "[" * 500, "\\ud83d", '"', ",", "\x00")) + text[cut:]
-    return Thrown(who, "POST", f"/rooms/{room}/act/", text.encode("utf-8", "surrogatepass"), "frame")
+    return Thrown(who, "POST", address, text.encode("utf-8", "surrogatepass"), "frame")
 
 
 def spoilt(rng: random.Random, told: Any) -> Any:
@@ -328,7 +272,7 @@ def anything(rng: random.Random) -> Any:
     )  # fmt: skip
 
 
-def form(rng: random.Random, world: World) -> Thrown:
+def form(rng: random.Random, world: "World") -> Thrown:
     """A form of some address, or one that nobody made."""
     who, name, written = _somewhere(rng, world, without=world.read_only)
     names = _fields(world, who, written)
@@ -339,9 +283,9 @@ def form(rng: random.Random, world: World) -> Thrown:
     return Thrown(who, "POST", written, body, address=name)
 
 
-def query(rng: random.Random, world: World) -> Thrown:
+def query(rng: random.Random, world: "World") -> Thrown:
     """An address with strange parameters."""
-    who, _name, written = _somewhere(rng, world)
+    who, name, written = _somewhere(rng, world)
     names = [
         *_fields(world, who, written),
         "page",
@@ -356,10 +300,12 @@ def query(rng: random.Random, world: World) -> Thrown:
         "sort",
         "next",
     ]
-    return Thrown(who, "GET", written, {rng.choice(names): _word(rng, world) for _ in range(rng.randint(0, 4))})
+    return Thrown(
+        who, "GET", written, {rng.choice(names): _word(rng, world) for _ in range(rng.randint(0, 4))}, address=name
+    )
 
 
-def path(rng: random.Random, world: World) -> Thrown:
+def path(rng: random.Random, world: "World") -> Thrown:
     """An address that nobody gave out."""
     from urllib.parse import quote
 
@@ -371,21 +317,24 @@ def path(rng: random.Random, world: World) -> Thrown:
     return Thrown(who, rng.choice(("GET", "POST")), "/" + "/".join(parts) + rng.choice(("", "/")), {})
 
 
-def _somewhere(rng: random.Random, world: World, *, without: Collection[str] = ()) -> tuple[str, str, str]:
+def _somewhere(rng: random.Random, world: "World", *, without: Collection[str] = ()) -> tuple[str, str, str]:
     """Who knocks where: the person, the address's name, the address."""
-    address = rng.choice([address for address in ADDRESSES if address.name not in without])
+    address = rng.choice([address for address in world.addresses if address.name not in without])
+    who = rng.choice(sorted(world.clients))
     filled = {
-        name: rng.choice((0, 1, 2, 7, 2**31, 2**63, 10**30))
+        name: rng.choice(world.values(address, name))
+        if rng.random() < 0.85
+        else rng.choice((0, 7, 2**31, 2**63, 10**30))
         if name in address.numbers
-        else rng.choice(world.known.get(name) or ["nobody"])
-        if rng.random() < 0.8
         else "nobody-knows_me"
         for name in address.parameters
     }
-    return rng.choice(sorted(world.clients)), address.name, address.written(filled)
+    if rng.random() < 0.7:
+        filled |= {name: value for name, value in world.owned(who, address).items() if name in filled}
+    return who, address.name, address.written(filled)
 
 
-def _fields(world: World, who: str, written: str) -> list[str]:
+def _fields(world: "World", who: str, written: str) -> list[str]:
     """Names of the fields on the page at an address, looked up once a person."""
     key = f"{who} {written}"
     if key not in world.fields:
@@ -396,8 +345,8 @@ def _fields(world: World, who: str, written: str) -> list[str]:
     return world.fields[key]
 
 
-def _word(rng: random.Random, world: World) -> str:
-    return rng.choice(rng.choice(sorted(world.known.values()))) if rng.random() < 0.2 else rng.choice(NASTY)
+def _word(rng: random.Random, world: "World") -> str:
+    return str(rng.choice(rng.choice(list(world.known.values())))) if rng.random() < 0.2 else rng.choice(NASTY)
 
 
 if __name__ == "__main__":

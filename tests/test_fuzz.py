@@ -11,3 +11,6 @@ def test_the_server_bears_what_is_thrown_at_it() -> None:
     assert document["errors"] == []
     assert min(document["by_kind"].values()) > 5
     assert document["addresses"] > 80
+    # A run whose people were all signed out by its first inputs would find nothing wrong either.
+    assert document["addresses_that_answered_with_a_page"] > 15
+    assert document["by_status"]["200"] > 60
