@@ -22,6 +22,7 @@ from markets import identity, publishing, room_frames, services, trace, wire
 from markets.engine.scenarios import MAX_BUYERS
 from markets.links import origin_of_socket
 from markets.models import Seat
+from markets.room_page import letter
 from markets.room_rows import Table
 from markets.selectors import SeatView, fresh_table, seat_of, seated, table_view
 from markets.services import RoomError
@@ -149,11 +150,17 @@ class RoomConsumer(AsyncWebsocketConsumer):
             return
         if self.seat.role == "buyer" and event["buyer"] != _buyer_number(self.seat):
             return
+        who = _("the seller") if event["role"] == "seller" else _("the buyer")
+        if event["role"] == "buyer" and event.get("several"):
+            who = _("Buyer %(letter)s") % {"letter": letter(event["buyer"])}
         sentence = (
-            _("Its language model does not answer just now. It plays on as before, in plain words of ours.")
+            _("The language model of %(who)s does not answer just now. The moves go on, in plain words of ours.")
             if event.get("plays_on")
-            else _("Its language model does not answer just now. It is asked again, then a plain answer is played.")
-        )
+            else _(
+                "The language model of %(who)s does not answer just now. It is asked again; if it stays silent, its turn "
+                "is over."
+            )
+        ) % {"who": who}
         await self._send(wire.error("agent_waits", sentence))
 
     async def _tell_typing(self, frame: wire.Typing) -> None:

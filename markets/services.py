@@ -834,6 +834,7 @@ def show_waiting(*, room: Room, party: Party, plays_on: bool = False) -> None:
             "role": role_of(party).value,
             "buyer": thread,
             "plays_on": plays_on,
+            "several": party != SELLER and _buyers_of(room) > 1,
         }
         _send(publishing.group_of(room.public_id), sign)
 
@@ -842,7 +843,11 @@ def _shown_in(room: Room, party: Party) -> int | None:
     """The thread in which a sign of `party` is shown; None for a seller with several buyers, whose pace is its own."""
     if party != SELLER:
         return buyer_of(party)
-    return 1 if Seat.objects.filter(room=room, role=Role.BUYER.value).count() == 1 else None
+    return 1 if _buyers_of(room) == 1 else None
+
+
+def _buyers_of(room: Room) -> int:
+    return Seat.objects.filter(room=room, role=Role.BUYER.value).count()
 
 
 REFUSED = (IllegalAction, RoomError)

@@ -32,6 +32,7 @@
   const TOO_LARGE = 1009; // how a server closes on a frame that is too long for it
   const TOO_MANY = 4429; // many pages of this browser listen already; this one asks now and then
   const CONFIRM_GUARD_MS = 250;
+  const NOTICE_MS = 10_000;
 
   const state = {
     seq: data.seq,
@@ -86,11 +87,21 @@
     };
   }
 
+  const notice = { since: null, timer: null }; // what is said of the other side's model, until it has moved and one has read it
+
   function alertRoom(sentence, { mild = false } = {}) {
     const box = document.querySelector("[data-room-alert]");
+    clearTimeout(notice.timer);
+    notice.since = sentence && mild ? performance.now() : null;
     box.toggleAttribute("data-mild", mild);
     box.textContent = sentence || "";
     box.hidden = !sentence;
+  }
+
+  function noticePasses() {
+    if (notice.since === null) return;
+    clearTimeout(notice.timer);
+    notice.timer = setTimeout(alertRoom, Math.max(0, NOTICE_MS - (performance.now() - notice.since)), "");
   }
 
   // --- Connection -------------------------------------------------------------------------------
@@ -357,6 +368,7 @@
     if (frame.seq < state.seq) return; // overtaken by a newer one
     const fresh = frame.items.filter((item) => item.seq > state.seq).map(append);
     const answered = fresh.includes("them");
+    if (answered) noticePasses();
     state.seq = frame.seq;
     for (const [id, html] of Object.entries(frame.panels)) replacePanel(id, html);
     if (frame.server_time) state.clockOffset = frame.server_time - Date.now();

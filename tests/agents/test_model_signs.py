@@ -20,7 +20,7 @@ async def test_the_other_side_is_told_that_a_model_writes_and_that_it_is_asked_a
     await database_sync_to_async(lambda: services.show_waiting(room=game.room, party=SELLER))()
     error = await tab.until("error")
     assert error["code"] == "agent_waits"
-    assert error["sentence"].endswith(".")
+    assert error["sentence"].startswith("The language model of the seller does not answer just now.")
     await database_sync_to_async(lambda: services.show_waiting(room=game.room, party=SELLER, plays_on=True))()
     plays_on = await tab.until("error")
     assert plays_on["code"] == "agent_waits"
@@ -31,6 +31,8 @@ async def test_one_buyers_silence_is_told_to_the_seller_and_to_no_other_buyer() 
     game = await database_sync_to_async(lambda: staged(multi_buyer(), people=(SELLER, B1)))()
     seller, other = await Tab.open(game, SELLER), await Tab.open(game, B1)
     await database_sync_to_async(lambda: services.show_waiting(room=game.room, party=B2))()
-    assert (await seller.until("error"))["code"] == "agent_waits"
+    error = await seller.until("error")
+    assert error["code"] == "agent_waits"
+    assert error["sentence"].startswith("The language model of Buyer B does not answer")
     assert (await other.ask({"type": "ping"}, "pong"))["type"] == "pong"
     assert not [frame for frame in other.frames if frame["type"] in ("error", "typing")]
