@@ -159,7 +159,11 @@ def desk(request: HttpRequest) -> HttpResponse:
     found = Report.objects.filter(closed_at__isnull=not closed).select_related("room", "reported", "reporter")
     paginator = Paginator(found, A_PAGE)
     shown = paginator.get_page(request.GET.get("page"))
-    text = ngettext("%(count)d report", "%(count)d reports", paginator.count) % {"count": paginator.count}
+    text = (
+        ngettext("%(count)d answered report.", "%(count)d answered reports.", paginator.count)
+        if closed
+        else ngettext("%(count)d report to look at.", "%(count)d reports to look at.", paginator.count)
+    ) % {"count": paginator.count}
     context = {
         "rows": [_row(report) for report in shown],
         "count_text": text,

@@ -381,7 +381,9 @@ def _acts(study: Study) -> tuple[Act, ...]:
         StudyStatus.DRAFT: (_("Back to a draft"), _("Links let nobody in.")),
         StudyStatus.PILOT: (_("Run a pilot"), _("Links let people in; their data is kept apart.")),
         StudyStatus.OPEN: (
-            _("Go on") if study.status == StudyStatus.PAUSED else _("Open the study"),
+            {StudyStatus.PAUSED: _("Go on"), StudyStatus.CLOSED: _("Open it again")}.get(
+                StudyStatus(study.status), _("Open the study")
+            ),
             _("Links let people in."),
         ),
         StudyStatus.PAUSED: (_("Pause"), _("Nobody new gets in; those inside wait before their next round.")),
@@ -391,7 +393,7 @@ def _acts(study: Study) -> tuple[Act, ...]:
         Act(
             status=status,
             words=words[StudyStatus(status)][0],
-            primary=status == StudyStatus.OPEN,
+            primary=status == StudyStatus.OPEN and study.status != StudyStatus.CLOSED,
             sentence=words[StudyStatus(status)][1],
         )
         for status in authoring.may_become(study)
