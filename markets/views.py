@@ -309,7 +309,8 @@ def _history_row(seat: Seat) -> presentation.HistoryRow:
         product=title,
         role=role.value,
         role_text=room_page.role_text(role),
-        opponent_text=_("against %(who)s") % {"who": ", ".join(names)},
+        opponent_text=_("against %(who)s")
+        % {"who": ("; " if any("," in name for name in names) else ", ").join(names)},
         outcome=outcome,
         outcome_text=outcome_text,
         share_text=share_text,

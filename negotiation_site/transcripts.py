@@ -44,6 +44,7 @@ from markets.engine.scenarios import EventDriven, Scenario, decode_scenario
 from markets.models import Episode, EpisodeSeat, EpisodeSource, SeatKind
 from markets.presentation import Choice, EventItem, Figure, Mark, MarkKind
 from markets.result import percent
+from negotiation_site.leaderboard.words import agent_url
 from negotiation_site.reading_room import access, price_path, reading, references
 from negotiation_site.reading_room.access import Viewer
 from negotiation_site.reading_room.reading import Reading, Turn
@@ -252,7 +253,7 @@ def _sitting(seat: EpisodeSeat, scenario: Scenario) -> Sitting:
         role=seat.role,
         chair=_chair(scenario, buyer_of(seat.party)),
         who=who(seat),
-        url="" if seat.kind != SeatKind.AGENT else reverse("agent", args=[seat.agent_slug]),
+        url="" if seat.kind != SeatKind.AGENT else agent_url(seat.agent_slug),
         gain=_money(scenario, seat.surplus_cents),
         share="" if seat.surplus_share is None else percent(seat.surplus_share),
     )

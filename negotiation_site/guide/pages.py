@@ -75,7 +75,11 @@ def _page(held: Facts, filters: Filters) -> GuidePage:
             "From %(seats)s seats in %(games)s finished games in which something could be gained, %(people)s of them "
             "people's: simulations, and games that everybody in them gave as open data."
         )
-        % {"seats": count(found.seats), "games": count(found.games), "people": count(found.people)},
+        % {
+            "seats": count(found.seats),
+            "games": count(found.games),
+            "people": count(found.people) if found.people else _("none"),
+        },
         charts=charts,
         lines=tuple(_lines(found, role)),
         too_few_text=""
@@ -109,7 +113,7 @@ def _lines(found: Findings, role: Role) -> list[str]:
         lines.append(
             _(
                 "First offers as anchors: where both sides' values were the same, a first offer higher by 10 points of "
-                "the list price went with a deal price higher by %(points)s points (95 %% interval %(interval)s)."
+                "the list price went with a deal price higher by %(points)s points (95\u00a0%% interval %(interval)s)."
             )
             % {"points": decimal(found.pull.value * 10, digits=1), "interval": span(found.pull, scale=10)}
         )
@@ -148,9 +152,9 @@ def _band_text(habit: Habit, band: Band, role: Role) -> str:
     if habit.name == OPENING:
         low, high = f"{band.low:.2f}", f"{band.high:.2f}"
         return (
-            _("asks of %(low)s to %(high)s × the cost") % {"low": low, "high": high}
+            _("asks of %(low)s to %(high)s\u00a0× the cost") % {"low": low, "high": high}
             if role is Role.SELLER
-            else _("bids of %(low)s to %(high)s × the value") % {"low": low, "high": high}
+            else _("bids of %(low)s to %(high)s\u00a0× the value") % {"low": low, "high": high}
         )
     ends = {"low": percent(band.low, digits=0), "high": percent(band.high, digits=0)}
     return (

@@ -48,6 +48,7 @@ from negotiation_site.leaderboard.facts import BUYER, SELLER, Array, Facts
 from negotiation_site.leaderboard.tables import PROVISIONAL, Board, Breaches, Estimate, Line
 from negotiation_site.leaderboard.words import (
     Name,
+    agent_url,
     count,
     decimal,
     kind_text,
@@ -511,7 +512,7 @@ def _main_table(board: Board, named: tuple[Name, ...]) -> Table:
                 Cell(
                     f"{places[line.agent]}. {name.title}" if line.agent in places else name.title,
                     _about(name),
-                    reverse("agent", args=[name.slug]),
+                    agent_url(name.slug),
                     _mark(line),
                 ),
                 Cell(percent(line.equal_terms.value), span(line.equal_terms)),

@@ -6,10 +6,12 @@ points of a percent, amounts by `engine.money`.
 
 from dataclasses import dataclass
 
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents import registry
 from agents.base import AgentSpec, Kind
+from agents.scripted.personas import MARK
 from negotiation_site.leaderboard.facts import Facts
 from negotiation_site.leaderboard.tables import Estimate
 
@@ -89,9 +91,22 @@ def names(facts: Facts) -> tuple[Name, ...]:
         versions.setdefault(slug, set()).add(version)
     found = []
     for slug, version in facts.agents:
-        spec = specs.get(slug)
+        spec = specs.get(slug) or _unlisted(slug)
         title = slug if spec is None else spec.title
         if len(versions[slug]) > 1 or (spec is not None and spec.version != version):
             title = _("%(title)s, version %(version)s") % {"title": title, "version": version}
         found.append(Name(slug, version, title, None if spec is None else spec.kind))
     return tuple(found)
+
+
+def agent_url(slug: str) -> str:
+    """The page of an agent; in a persona it has the page of the agent that it plays."""
+    return reverse("agent", args=[slug.partition(MARK)[0]])
+
+
+def _unlisted(slug: str) -> AgentSpec | None:
+    """An agent that sits at tables and is in no list, such as a rule that speaks by a model."""
+    try:
+        return registry.get(slug)
+    except registry.UnknownAgent:
+        return None

@@ -102,6 +102,15 @@ def test_agents_that_were_never_compared_are_not_ranked(client: Client):
     assert "1. Steady" not in words
 
 
+def test_an_agent_that_sits_without_being_listed_has_its_title_and_its_kind(client: Client):
+    [game, _] = stored(rooms.market(), seller="linear+begging", buyers="boulware", count=2)
+    answer = client.get(BOARD)
+    assert "Steady, begging scripted" in text(answer)
+    assert "no longer installed" not in text(answer)
+    assert '<a href="/agents/linear/">' in answer.content.decode()
+    assert '<a href="/agents/linear/">' in client.get(f"/episodes/{game.public_id}/").content.decode()
+
+
 def test_few_games_are_marked_provisional(client: Client):
     tournament(count=3)
     assert "provisional" in text(client.get(BOARD))
