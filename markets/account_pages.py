@@ -96,10 +96,10 @@ def _played(participant: Participant | None) -> str:
 
 
 def way_back(request: HttpRequest, *, otherwise: str) -> str:
-    """`next` where it leads to this host, else another address of ours."""
+    """`next` where it is a path of this host, else another address of ours."""
     asked = request.POST.get("next", request.GET.get("next", ""))
     ours = url_has_allowed_host_and_scheme(asked, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return asked if asked and ours else otherwise
+    return asked if asked.startswith("/") and ours else otherwise  # A bare word would be taken for a page's name.
 
 
 # --- Signing up, in and out -------------------------------------------------------------------------

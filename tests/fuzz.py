@@ -189,6 +189,7 @@ def run(*, inputs: int, seed: int) -> dict[str, Any]:
                     "error": error,
                 }
             )
+            sys.stderr.write(f"part {seed}: {errors[-1]}\n")
     return {
         "inputs": inputs,
         "seed": seed,

@@ -230,7 +230,16 @@ def test_who_is_signed_in_plays_as_the_accounts_player():
 
 @pytest.mark.parametrize("name", ["sign-in", "sign-up"])
 @pytest.mark.parametrize(
-    "elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example", "http:///evil"]
+    "elsewhere",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "javascript:alert(1)",
+        "/\\evil.example",
+        "http:///evil",
+        "history",
+        "no.page",
+    ],
 )
 def test_a_way_back_stays_on_this_host(name, elsewhere):
     User.objects.create_user("ada", password=PASSWORD)
@@ -239,6 +248,12 @@ def test_a_way_back_stays_on_this_host(name, elsewhere):
     typed = fields("grace") if name == "sign-up" else {"username": "ada", "password": PASSWORD}
     response = client.post(reverse(name), typed | {"next": elsewhere})
     assert response.url == reverse("history")
+
+
+def test_a_way_back_that_is_no_address_leads_to_ones_games():
+    client = browser()
+    client.force_login(User.objects.create_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    assert client.get(reverse("account-games"), {"next": "multi_buyer"}).url == reverse("history")
 
 
 @pytest.mark.parametrize("name", ["sign-in", "sign-up"])
