@@ -162,6 +162,9 @@ class SignIn(LoginView):
     template_name = "registration/sign_in.html"
     redirect_authenticated_user = True
 
+    def get_redirect_url(self) -> str:
+        return way_back(self.request, otherwise="")
+
     def get_success_url(self) -> str:
         goal = super().get_success_url()
         if browser_games(identity.set_aside(self.request.session)) is None:
