@@ -162,8 +162,8 @@ class SignIn(LoginView):
     template_name = "registration/sign_in.html"
     redirect_authenticated_user = True
 
-    def get_redirect_url(self) -> str:
-        return way_back(self.request, otherwise="")
+    def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        return way_back(request or self.request, otherwise="")
 
     def get_success_url(self) -> str:
         goal = super().get_success_url()
