@@ -210,6 +210,16 @@ def test_a_room_before_the_first_move(player: Player) -> None:
     look_at(player)
 
 
+def test_a_phone_holds_tabs_offers_and_composer_of_several_conversations(someone: Someone) -> None:
+    player = someone(viewport={"width": 390, "height": 844})
+    player.sit_down("demo-multi-buyer", seat="seller")
+    expect(player.offers(1)).to_have_count(1)
+    player.page.evaluate("() => scrollTo(0, 0)")
+    handles = (player.page.locator("[data-tab='1']"), player.page.locator("[data-tab='3']"), player.offers(1))
+    for handle in (*handles, player.talk(1), player.price(1), player.send(1)):
+        expect(handle).to_be_in_viewport(ratio=1)
+
+
 def test_a_room_in_play_with_a_question_open(player: Player) -> None:
     player.sit_down("pair", seat="buyer", opponent="hardliner")
     player.offer("45", talk="A fair price, I think.")
