@@ -232,6 +232,8 @@ def _drawn(
     column: str = "",
 ) -> Chart | None:
     shown = [(label, points, kind) for label, points, kind in curves if points]
+    # A curve keeps its colour where one before it was not logged.
+    series = [k for k, (_label, points, _kind) in enumerate(curves) if points]
     if not shown:
         return None
     rollouts = sorted({x for _label, points, _kind in shown for x, _y in points})
@@ -242,7 +244,9 @@ def _drawn(
         title=str(plot.title),
         caption=str(plot.title),
         note=str(plot.note),
-        traces=[_line(label, points, k, len(points) > 60) for k, (label, points, _kind) in enumerate(shown)],
+        traces=[
+            _line(label, points, k, len(points) > 60) for k, (label, points, _kind) in zip(series, shown, strict=True)
+        ],
         columns=(column or _("rollout"), *(label for label, _points, _kind in shown)),
         rows=[
             (str(x), *(worded(table.get(x), kind) for table, (_l, _p, kind) in zip(tables, shown, strict=True)))

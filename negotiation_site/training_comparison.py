@@ -58,8 +58,18 @@ class Difference:
 
     @property
     def parts(self) -> list[str]:
-        """The key where it may be broken: after its dots and underscores."""
-        return re.findall(r"[^._]*[._]?", self.key)[:-1]
+        """The key where it may be broken."""
+        return _breakable(self.key)
+
+    @property
+    def values_in_parts(self) -> list[list[str]]:
+        """The same of its values."""
+        return [_breakable(value) for value in self.values]
+
+
+def _breakable(text: str) -> list[str]:
+    """Parts of a technical name, which breaks after its marks and not within a word."""
+    return re.split(r"(?<=[_:/*])|(?<=\.)(?=[A-Za-z])", text)
 
 
 @dataclass(frozen=True)
