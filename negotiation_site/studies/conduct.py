@@ -361,10 +361,10 @@ def answer_quiz(
     with transaction.atomic():
         current = locked(participation)
         quiz = current.version.parsed.quiz
-        questions = quiz_of(current)
         stale = attempt is not None and attempt != current.quiz_tries + 1
         if current.state != State.QUIZ or stale:
             return QuizResult(current.quiz_passed_at is not None, (), max(0, quiz.tries - current.quiz_tries))
+        questions = quiz_of(current)
         if any(answers.get(question.key) not in range(len(question.options)) for question in questions):
             raise StudyError("unanswered", _("Answer every question."))
         current.quiz_tries += 1

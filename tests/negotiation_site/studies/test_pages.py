@@ -108,6 +108,15 @@ def test_somebody_walks_through_by_the_pages_alone():
     assert "$2.00" in end
 
 
+def test_a_form_of_a_later_step_leads_back_to_the_step_that_is_due():
+    visitor = Browser()
+    visitor.begin(link(study()))
+    for step in ("instructions", "quiz", "go-on", "survey"):
+        assert visitor.send(step, binds="1").status_code in (200, 302)
+        assert visitor.row.state == State.ENTERED
+    assert "Before you decide" in visitor.see()
+
+
 def test_coming_back_resumes_where_one_was():
     way = link(study())
     browser = Browser()
