@@ -246,10 +246,58 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> RunConfig:
         data = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
         apply_overrides(data, overrides)
         config = msgspec.convert(data, RunConfig, strict=True)
+        check_amounts(config)
         refuse_held_out(config.game)
         return config
     except (OSError, ValueError, registry.UnknownAgent, msgspec.ValidationError) as error:
         raise ConfigError(f"{path}: {error}") from error
+
+
+MOST = 2**53
+"""No number of a run is larger: what is computed of them stays a number."""
+
+
+def check_numbers(told: Any, *, where: str = "") -> None:
+    """Raise `ConfigError` at a number that no run can have: not finite, negative where it counts, or beyond `MOST`."""
+    if isinstance(told, dict):
+        for key, value in told.items():
+            check_numbers(value, where=f"{where}.{key}" if where else str(key))
+    elif isinstance(told, list | tuple):
+        for value in told:
+            check_numbers(value, where=where)
+    elif isinstance(told, int):
+        if not 0 <= told <= MOST:
+            raise ConfigError(f"{where} must be a whole number from 0 to {MOST:,}.")
+    elif isinstance(told, float) and not -MOST <= told <= MOST:
+        raise ConfigError(f"{where} must be a number, not {told:g}.")
+
+
+def check_amounts(config: RunConfig) -> None:
+    """Raise `ConfigError` unless there is something to learn from and something to learn with."""
+    check_numbers(msgspec.to_builtins(config))
+    model, sft, grpo = config.model, config.sft, config.grpo
+    for what, amount in (
+        ("threads", config.threads),
+        ("model.hidden", model.hidden),
+        ("model.layers", model.layers),
+        ("model.heads", model.heads),
+        ("model.feed_forward", model.feed_forward),
+        ("sft.batch", sft.batch),
+        ("grpo.games", grpo.games),
+        ("grpo.updates", grpo.updates),
+        ("grpo.save_every", grpo.save_every),
+        ("evaluation.final_episodes", config.evaluation.final_episodes),
+    ):
+        if amount < 1:
+            raise ConfigError(f"{what} must be at least 1, not {amount}.")
+    if model.hidden % model.heads:
+        raise ConfigError(
+            f"model.hidden must be a multiple of model.heads, and {model.hidden} is none of {model.heads}."
+        )
+    if min(sft.learning_rate, grpo.learning_rate) <= 0:
+        raise ConfigError("sft.learning_rate and grpo.learning_rate must be positive.")
+    if grpo.rollouts and grpo.group < 2:
+        raise ConfigError("grpo.group must be at least 2: a game alone has nothing to be better than.")
 
 
 def refuse_held_out(game: Game) -> None:
@@ -302,6 +350,8 @@ def _set(data: dict[str, Any], override: str) -> None:
     *parents, last = key.strip().split(".")
     for parent in parents:
         data = data.setdefault(parent, {})
+        if not isinstance(data, dict):
+            raise ConfigError(f"{override!r} goes into {parent!r}, which has no parts.")
     data[last] = _value(value.strip())
 
 
@@ -309,5 +359,5 @@ def _value(text: str) -> Any:
     """A TOML value; what is none is a string, so that names need no quotes."""
     try:
         return tomllib.loads(f"x = {text}")["x"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # No value of TOML, or a number of thousands of digits.
         return text

@@ -18,7 +18,7 @@ import msgspec
 from agents import registry
 from agents.scripted.personas import UnknownPersona
 from markets.engine import splits
-from training.config import ConfigError, Game, RunConfig, apply_overrides, refuse_held_out
+from training.config import ConfigError, Game, RunConfig, apply_overrides, check_amounts, refuse_held_out
 from training.language.config import LanguageRun, Market, check
 
 FOLDER = Path(__file__).with_name("configs")
@@ -46,6 +46,7 @@ def preset(preset_name: str, *, name: str, game: Game, overrides: tuple[str, ...
     apply_overrides(data, overrides)
     try:
         config = msgspec.convert(data, RunConfig, strict=False)
+        check_amounts(config)
         refuse_held_out(config.game)
     except (ValueError, registry.UnknownAgent) as error:
         raise ConfigError(f"This run cannot be configured so: {str(error).rstrip('.')}.") from error

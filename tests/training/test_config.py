@@ -32,6 +32,8 @@ def test_a_file_and_overrides_make_one_configuration(tmp_path: Path) -> None:
         (GOOD, ("grpo.rolouts=7",)),
         (GOOD, ("grpo.rollouts=many",)),
         (GOOD, ("grpo.rollouts",)),
+        (GOOD, ("grpo.rollouts.many=3",)),
+        (GOOD, ("grpo.games=" + "9" * 5_000,)),
         ("name = 3\n", ()),
         ("name = ", ()),
     ],
@@ -39,6 +41,29 @@ def test_a_file_and_overrides_make_one_configuration(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_refused(tmp_path: Path, text: str, overrides: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError):
         load(written(tmp_path, text), overrides)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "grpo.games=-5",
+        "grpo.games=0",
+        "grpo.games=99999999999999999999",
+        "grpo.group=1",
+        "grpo.save_every=0",
+        "grpo.learning_rate=nan",
+        "sft.learning_rate=-inf",
+        "model.heads=5",
+        "game.sizes=[[4, -8]]",
+    ],
+)
+def test_a_number_that_no_run_can_have_is_told_before_an_hour_is_spent_on_it(tmp_path: Path, change: str) -> None:
+    key = change.partition("=")[0]
+    with pytest.raises(ConfigError, match=key):
+        load(written(tmp_path, GOOD), (change,))
+    game = load(written(tmp_path, GOOD)).game
+    with pytest.raises(ConfigError, match=key):
+        preset("tiny", name="x", game=game, overrides=(change,))
 
 
 @pytest.mark.parametrize("opponent", ["impatient", "satisficer+chatty", "linear+begging"])

@@ -16,7 +16,7 @@ from agents import registry
 from agents.scripted.personas import UnknownPersona, split_slug
 from markets.engine import priors, splits
 from markets.engine.protocol import Role
-from training.config import ConfigError, apply_overrides
+from training.config import ConfigError, apply_overrides, check_numbers
 
 EMBEDDED = "embedded"
 """The base that comes with the project's packages."""
@@ -207,6 +207,7 @@ def is_language_run(path: Path) -> bool:
 
 def check(config: LanguageRun) -> None:
     """Raise with a sentence unless the run may be trained and can be."""
+    check_numbers(msgspec.to_builtins(config))
     market = config.market
     names = [split_slug(slug) for slug in market.opponents]
     registry.refuse_held_out(tuple(slug for slug, _persona in names))
@@ -220,8 +221,10 @@ def check(config: LanguageRun) -> None:
         ("sft.rows", config.sft.rows),
         ("sft.batch", config.sft.batch),
         ("sft.accumulate", config.sft.accumulate),
+        ("sft.save_every", config.sft.save_every),
         ("grpo.turns", config.grpo.turns),
         ("grpo.games", config.grpo.games),
+        ("grpo.save_every", config.grpo.save_every),
         ("sampling.together", config.sampling.together),
         ("judging.scenarios", config.judging.scenarios),
     ):
