@@ -48,6 +48,10 @@ class AuthoringError(Exception):
     """Something that cannot be done to a study; the sentence is for its author."""
 
 
+class Outdated(AuthoringError):
+    """Another design was saved since the author looked."""
+
+
 class DesignRefused(AuthoringError):
     """A design that cannot be run."""
 
@@ -90,20 +94,30 @@ def create(*, slug: str, design: Design, author: User | None) -> Study:
     return study
 
 
-def save(study: Study, design: Design, *, based_on: int, author: User | None, note: str = "") -> StudyVersion:
+def save(
+    study: Study, design: Design, *, based_on: int, author: User | None, note: str = "", seen: str = ""
+) -> StudyVersion:
     """Store a changed design: in place while nobody has entered, else as the next version.
 
-    `based_on` is the version that the author had before them; a newer one refuses the change.
+    `based_on` is the version that the author had before them, and `seen` its hash; what was saved since refuses the
+    change with `Outdated`.
     """
     _judge(design)
     with transaction.atomic():
         study = Study.objects.select_for_update().get(pk=study.pk)
         newest = StudyVersion.objects.select_for_update().filter(study=study).order_by("-number").first()
         if newest is None or newest.number != based_on:
-            raise AuthoringError(_("Somebody has saved another version meanwhile. Look at it, then change that one."))
+            raise Outdated(_("Somebody has saved another version meanwhile. Look at it, then change that one."))
         text = encode(design)
         if text == newest.design:
             return newest
+        if seen and newest.sha256 != seen:
+            raise Outdated(
+                _(
+                    "This study was saved meanwhile, in another tab or by somebody else. Look at it there first: "
+                    "saving here once more puts this in its place."
+                )
+            )
         if newest.frozen_at is not None:
             return _new_version(study, newest.number + 1, design, author, note=note)
         newest.design, newest.sha256, newest.title = text, sha256(text), design.title

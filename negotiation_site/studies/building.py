@@ -84,7 +84,9 @@ class FormPage:
     """Hidden fields with the lengths of the lists."""
     problem: str
     based_on: int
-    """0 for a new study."""
+    """The version that its author has before them; 0 for a new study."""
+    seen: str
+    """Hash of that version's design."""
     note: str
     save: str
 
@@ -275,9 +277,13 @@ def change(request: HttpRequest, slug: str) -> HttpResponse:
         return _form(request, typed, found, study=study, newest=newest)
     based_on = typed["based_on"]
     number = int(based_on) if based_on.isdecimal() and len(based_on) < 7 else 0
+    note, seen = typed["note"].strip(), typed["seen"]
     try:
-        saved = authoring.save(study, design, based_on=number, author=_user(request), note=typed["note"].strip())
+        saved = authoring.save(study, design, based_on=number, seen=seen, author=_user(request), note=note)
     except AuthoringError as refused:
+        if isinstance(refused, authoring.Outdated):  # Told once: what they save next, they save over it.
+            typed = typed.without("based_on", "seen")
+            newest = conduct.newest_version(study)
         return _form(request, typed, (Problem("", str(refused)),), study=study, newest=newest)
     messages.success(request, _("Saved as version %(number)d.") % {"number": saved.number})
     return redirect("study", slug=study.slug)
@@ -319,13 +325,22 @@ def _form(
         parts=building_form.parts(typed, problems, fixed_slug=study is not None, opened=opened),
         counts=tuple((name, typed.count(name)) for name in building_form.LISTS),
         problem=" ".join([checks.counted(problems), *general]) if problems else "",
-        based_on=0 if newest is None else newest.number,
+        based_on=_stated_version(typed, newest),
+        seen="" if newest is None else typed["seen"] or newest.sha256,
         note=typed["note"],
         save=save,
     )
     sentences = [(*building_form.place_of(problem), problem.sentence) for problem in problems if problem.field]
     status = 400 if problems else 200
     return render(request, "studies/build.html", {"page": page, "sentences": sentences}, status=status)
+
+
+def _stated_version(typed: Typed, newest: StudyVersion | None) -> int:
+    """The version that a form was filled in from, however often its page was drawn anew since."""
+    if newest is None:
+        return 0
+    stated = typed["based_on"]
+    return int(stated) if stated.isdecimal() and len(stated) < 7 else newest.number
 
 
 # --- One study --------------------------------------------------------------------------------------

@@ -147,6 +147,10 @@ class Typed:
         moved[f"{name}-count"] = str(count - 1)
         return Typed(moved)
 
+    def without(self, *names: str) -> "Typed":
+        """All but these fields."""
+        return Typed({key: text for key, text in self._words.items() if key not in names})
+
     def touched(self, button: str) -> tuple[str, ...]:
         """What is looked at after a button of a list was pressed: the list, and the entry that was added."""
         act, _colon, rest = button.partition(":")

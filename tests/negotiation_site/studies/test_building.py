@@ -227,6 +227,29 @@ def test_a_version_that_nobody_has_entered_is_changed_in_place():
     assert saved.sha256 == authoring.sha256(saved.design)
 
 
+def test_two_tabs_that_change_one_draft_do_not_silently_undo_each_other(browser, researcher):
+    made = authoring.create(slug="mine", design=design(condition("one"), title="First"), author=researcher)
+    address, first = reverse("study-change", args=["mine"]), conduct.newest_version(made)
+
+    def hidden(answer, name):
+        return re.search(rf'name="{name}" value="([^"]*)"', answer.content.decode())[1]
+
+    def sent(answer, **changes):
+        seen = {name: hidden(answer, name) for name in ("based_on", "seen")}
+        return browser.post(address, fields(first.parsed, **{**seen, **changes}))
+
+    one, two = browser.get(address), browser.get(address)
+    assert sent(one, title="Of the first tab").status_code == 302
+    two = sent(two, do="add:quiz")  # A page that is drawn anew has still not seen what the first tab saved.
+    late = sent(two, title="Of the second tab")
+    assert (late.status_code, conduct.newest_version(made).title) == (400, "Of the first tab")
+    assert "saved meanwhile" in late.content.decode()
+    assert "Of the second tab" in late.content.decode(), "what was typed is kept"
+    assert sent(late, title="Of the second tab").status_code == 302
+    assert conduct.newest_version(made).title == "Of the second tab"
+    assert sent(late, title="Of the second tab").status_code == 302, "sent twice, it is saved once and refused never"
+
+
 def test_a_copy_is_a_draft_with_draws_of_its_own(browser, researcher):
     made = study()
     Study.objects.update(created_by=researcher)
