@@ -11,7 +11,8 @@ from django.views.decorators.http import require_GET
 
 from agents import model_log
 from agents.models import ModelCall
-from markets.models import Room
+from markets import identity, selectors
+from markets.models import Room, RoomStatus
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,13 @@ MOST_ROWS = 500
 
 @require_GET
 def model_calls(request: HttpRequest, public_id: str) -> HttpResponse:
-    """The calls of one room, newest last."""
+    """The calls of one room, newest last. Who plays there sees them when it is over: prompts hold private values."""
     if not (request.user.is_active and request.user.is_staff):
         raise PermissionDenied
     room = get_object_or_404(Room, public_id=public_id)
+    own = selectors.seat_of(public_id=public_id, participant=identity.participant_of(request.session))
+    if own is not None and room.status != RoomStatus.ENDED:
+        raise PermissionDenied(_("You play in this room: what its models were asked is shown when it is over."))
     calls = ModelCall.objects.filter(room=room).order_by("id")[:MOST_ROWS]
     page = CallsPage(
         room_id=public_id,

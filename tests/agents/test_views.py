@@ -6,7 +6,7 @@ from django.test import Client
 
 from agents import backends
 from agents.backends.fake import FakeBackend
-from markets.engine.protocol import SELLER, Role
+from markets.engine.protocol import SELLER, Leave, Role
 from tests.markets.engine.factories import B1, bilateral, offer
 from tests.markets.rooms import Game, staged
 
@@ -43,6 +43,20 @@ def test_strangers_players_and_accounts_see_nothing(client: Client, game: Game):
     answer = client.get(address)
     assert answer.status_code == 403
     assert "SECRET-PLAN" not in answer.content.decode()
+
+
+def test_staff_who_play_do_not_read_what_their_opponent_was_told_before_the_end(client: Client, game: Game):
+    staff = User.objects.create(username="staff", is_staff=True)
+    client.force_login(staff)
+    seat = game.room.seats.get(party=B1)
+    seat.participant.account = staff
+    seat.participant.save()
+    address = f"/rooms/{game.room.public_id}/model-calls/"
+    answer = client.get(address)
+    assert answer.status_code == 403
+    assert "SECRET-PLAN" not in answer.content.decode()
+    game.act(B1, Leave())
+    assert "SECRET-PLAN" in client.get(address).content.decode()
 
 
 def test_the_agents_page_tells_how_many_answers_were_used(client: Client, game: Game):
