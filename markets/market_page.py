@@ -246,7 +246,11 @@ def rules(recipe: Recipe) -> tuple[str, ...]:
             lines.append(_("Nothing stops you from a deal that costs you money: look at your own value."))
     else:
         lines.append(
-            _("The seller has %(turns)d messages to spend over %(buyers)d buyers; whoever is written to answers.")
+            ngettext(
+                "The seller has %(turns)d messages to spend on one buyer, who answers each.",
+                "The seller has %(turns)d messages to spend over %(buyers)d buyers; whoever is written to answers.",
+                recipe.buyers,
+            )
             % {"turns": mechanism.turns, "buyers": recipe.buyers}
         )
         lines.append(_("The seller sees every conversation; a buyer sees only its own."))

@@ -5,6 +5,7 @@ For the staff and whoever has the permission `exports.make_export` or may build 
 """
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ from negotiation_site.studies.models import Study
 
 SHOWN = 100
 PIECE = 1 << 18
+NARROWING = ("market", "family", "study", "corpus", "outcome", "role", "kind", "agent", "perspective", "since")
+"""Wishes that a row of the list repeats, beside its format and consent."""
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
@@ -331,8 +334,11 @@ def _row(row: Export) -> ExportRow:
             "done": count(row.done),
             "total": count(row.total),
         }
+    words = _words()
+    asked = json.loads(row.asked)
+    narrowed = (str(words.get(name, {}).get(asked[name], asked[name])) for name in NARROWING if asked.get(name))
     return ExportRow(
-        what=f"{row.format}, {_words()['consent'][row.consent]}",
+        what=", ".join((row.format, words["consent"][row.consent], *narrowed)),
         state=state,
         error=row.error,
         size=_("%(episodes)s episodes, %(rows)s rows")

@@ -588,6 +588,8 @@ def _progress_figures(run: Run, folder: Path) -> tuple[presentation.Figure, ...]
         return asked
     left = _("not to be told yet") if found.seconds_left is None else duration(found.seconds_left)
     basis = _("the median pace of its last steps; later stages come on top")
+    if found.done >= found.total:
+        left, basis = _("soon"), _("its steps are done; what it learned is measured and written")
     return (
         presentation.Figure(
             label=str(STAGES.get(run.stage, run.stage)),

@@ -575,7 +575,11 @@ def _unfolded(drawn: "_Drawn", typed: Typed, *, fixed_slug: bool) -> tuple[Part,
                 *(
                     ()
                     if fixed_slug
-                    else (drawn.text("slug", _("Address"), _("Letters, digits and hyphens: how-people-bargain.")),)
+                    else (
+                        drawn.text(
+                            "slug", _("Address"), _("Letters, digits and hyphens; made from the title when left out.")
+                        ),
+                    )
                 ),
                 drawn.long("summary", _("What people read before they begin"), _("Markdown."), rows=3),
                 drawn.number("minutes", _("Minutes it takes"), half=True),

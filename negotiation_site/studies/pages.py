@@ -83,6 +83,8 @@ class Frame:
     mode: str
     leave_url: str
     """Empty for whoever has withdrawn."""
+    study_url: str
+    """Where an author's preview goes back to; empty for everybody else."""
     notices: tuple[tuple[int, str], ...]
     """Messages of the staff: number and words."""
     client: Mapping[str, Any]
@@ -372,6 +374,7 @@ def frame(current: Participation) -> Frame:
         contact=design.contact,
         mode=current.mode,
         leave_url="" if current.state == State.WITHDREW else reverse("study-leave", args=[current.public_id]),
+        study_url=reverse("study", args=[current.study.slug]) if current.mode == Mode.PREVIEW else "",
         notices=_notices(current),
         client={
             "public_id": current.public_id,

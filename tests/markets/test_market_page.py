@@ -26,6 +26,10 @@ def test_the_rules_of_several_buyers_say_what_the_seller_can_spend():
     assert "Every buyer wants one unit." in text
 
 
+def test_one_buyer_among_several_is_not_counted():
+    assert "The seller has 9 messages to spend on one buyer" in rules("multi_buyer", turns=9, buyers=1)
+
+
 def test_a_market_without_turns_says_when_it_ends_and_that_nothing_guards_its_seats():
     text = rules("bilateral", mechanism="event_driven", turns=10)
     assert "The buyer writes first. From then on there are no turns" in text

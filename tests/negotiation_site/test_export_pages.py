@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 from django.utils import timezone
 
+from markets.models import Market
 from negotiation_site.exports import jobs, making, tasks
 from negotiation_site.exports.asked import Asked
 from negotiation_site.exports.models import Export, ExportStatus
@@ -76,6 +77,15 @@ def test_an_order_becomes_a_data_set_with_its_hash_on_the_page(staff):
     page = staff.get(reverse("export-list")).content.decode()
     assert row.sha256 in page
     assert "5 episodes" in page
+
+
+def test_two_orders_of_one_format_are_told_apart_by_what_they_were_narrowed_to(staff):
+    rooms.market("bilateral", slug="bench")
+    staff.post(reverse("export-list"), {"format": "sft", "consent": "public", "market": "bench", "outcome": "deal"})
+    staff.post(reverse("export-list"), {"format": "sft", "consent": "public"})
+    page = staff.get(reverse("export-list")).content.decode()
+    assert ">sft, open data<" in page
+    assert f">sft, open data, {Market.objects.get().name}, a deal<" in page
 
 
 def test_a_wrong_wish_is_answered_with_a_sentence(staff):

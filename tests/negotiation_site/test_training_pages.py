@@ -233,6 +233,13 @@ def test_a_run_is_followed_while_it_learns(client: Client, learning: Run) -> Non
     assert "HX-Refresh" not in client.get("/runs/mine/status/").headers
 
 
+def test_a_stage_whose_steps_are_done_promises_no_seconds(client: Client, learning: Run) -> None:
+    runs.append(runs.folder("mine"), train_line(150))
+    status = client.get("/runs/mine/status/").content.decode()
+    assert "150 of 150" in status
+    assert "its steps are done; what it learned is measured and written" in status
+
+
 def test_a_run_that_is_being_started_says_so(client: Client, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING, stage="", owner="x", heartbeat_at=timezone.now())
     assert "Starting: the training stack is being loaded" in client.get(f"/runs/{run.name}/").content.decode()

@@ -76,7 +76,9 @@ def test_a_study_is_built_looked_at_opened_and_entered_without_code(browser, res
     looked = browser.post(reverse("study-preview", args=["mine"]), {"cell": "one:seller"})
     preview = Participation.objects.get()
     assert (preview.mode, preview.role) == (Mode.PREVIEW, "seller")
-    assert "nothing here counts" in browser.get(looked.url).content.decode()
+    shown = browser.get(looked.url).content.decode()
+    assert "nothing here counts" in shown
+    assert f'href="{reverse("study", args=["mine"])}"' in shown, "the author finds back from a preview"
     browser.post(reverse("study-links", args=["mine"]), {"kind": "open", "label": "poster"})
     browser.post(reverse("study-links", args=["mine"]), {"kind": "one_time", "count": "3"})
     assert made.links.count() == 4
@@ -85,7 +87,10 @@ def test_a_study_is_built_looked_at_opened_and_entered_without_code(browser, res
     assert [line["label"] for line in mailing].count("") == 3, "a link without a note has an empty cell"
     browser.post(reverse("study-status", args=["mine"]), {"status": "open"})
     way = made.links.get(kind="open")
-    assert Client().post(reverse("study-join", args=[way.token])).status_code == 302
+    visitor = Client()
+    entered = visitor.post(reverse("study-join", args=[way.token]))
+    assert entered.status_code == 302
+    assert reverse("study", args=["mine"]) not in visitor.get(entered.url).content.decode()
     browser.post(reverse("study-link-close", args=["mine", way.pk]))
     assert Client().post(reverse("study-join", args=[way.token])).status_code == 409
     kinds = set(made.events.values_list("kind", "actor__username"))
