@@ -230,6 +230,15 @@ def check(config: LanguageRun) -> None:
     ):
         if amount < 1:
             raise ConfigError(f"{what} must be at least 1, not {amount}.")
+    for what, rate in (
+        ("sft.passes", config.sft.passes),
+        ("sft.learning_rate", config.sft.learning_rate),
+        ("grpo.learning_rate", config.grpo.learning_rate),
+    ):
+        if rate <= 0:
+            raise ConfigError(f"{what} must be positive, not {rate:g}.")
+    if config.sampling.temperature < 0:
+        raise ConfigError(f"sampling.temperature must be at least 0, not {config.sampling.temperature:g}.")
     if not market.roles or not market.rounds or not market.opponents or not config.sft.teachers:
         raise ConfigError("A run needs at least one role, one number of rounds, one opponent and one teacher.")
     if market.weights and (len(market.weights) != len(market.opponents) or min(market.weights) <= 0):
