@@ -5,7 +5,7 @@ preview draws example games and writes nothing: their seeds are small numbers, a
 nobody's private value is shown.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -628,7 +628,7 @@ def _form_page(
     )
 
 
-def _choices(pairs: list[tuple[str, str]], chosen: str) -> tuple[Choice, ...]:
+def _choices(pairs: Sequence[tuple[str, str]], chosen: str) -> tuple[Choice, ...]:
     """The options of a select; what was sent and is none of them stays visible."""
     if chosen not in {value for value, _label in pairs}:
         pairs = [*pairs, (chosen, _("%(value)s (not known)") % {"value": chosen})]
@@ -676,8 +676,8 @@ def _agents(chosen: str, *, role: Role, family: str) -> tuple[Choice, ...]:
     return _choices(pairs, chosen or "linear")
 
 
-def _voices(chosen: str) -> tuple[Choice, ...]:
-    """The ways of talking, with the one that a slug names."""
+def ways_of_talking() -> tuple[tuple[str, str], ...]:
+    """Every way that an agent may be made to talk in, in words; the first is its own."""
     words = {
         Persona.BEGGING: _("begs"),
         Persona.INSULTING: _("insults"),
@@ -686,8 +686,12 @@ def _voices(chosen: str) -> tuple[Choice, ...]:
         Persona.TERSE: _("is brief"),
         Persona.INJECTING: _("gives orders to its reader"),
     }
-    pairs = [("", _("its own way")), *((each.value, word) for each, word in words.items())]
-    return _choices(pairs, chosen.partition(PERSONA_MARK)[2])
+    return ("", _("its own way")), *((each.value, word) for each, word in words.items())
+
+
+def _voices(chosen: str) -> tuple[Choice, ...]:
+    """The ways of talking, with the one that a slug names."""
+    return _choices(ways_of_talking(), chosen.partition(PERSONA_MARK)[2])
 
 
 def _buyer_seats(typed: Typed, family: str) -> tuple[BuyerSeat, ...]:

@@ -18,11 +18,11 @@ from django.utils.translation import ngettext
 
 from agents import registry
 from agents.base import Kind
-from agents.scripted.personas import Persona
 from markets import selectors
 from markets.engine.money import CURRENCIES, AmountCode, AmountError, format_plain, parse_amount
 from markets.models import Market
 from markets.presentation import Choice
+from negotiation_site.builder_pages import ways_of_talking
 from negotiation_site.studies.checks import Problem
 from negotiation_site.studies.design import (
     AfterWait,
@@ -825,7 +825,7 @@ def _condition_entry(drawn: _Drawn, index: int) -> Entry:
                 half=True,
             ),
             drawn.choice(f"{name}-agent", _("Agent"), _agent_choices(), half=True),
-            drawn.choice(f"{name}-persona", _("Its way of talking"), _persona_choices(), half=True),
+            drawn.choice(f"{name}-persona", _("Its way of talking"), ways_of_talking(), half=True),
             drawn.choice(
                 f"{name}-told",
                 _("People are told that it is"),
@@ -904,10 +904,6 @@ def _agent_choices() -> tuple[tuple[str, str], ...]:
 
 def _practice_choices() -> tuple[tuple[str, str], ...]:
     return (("", _("none")), *_agent_choices()[1:])
-
-
-def _persona_choices() -> tuple[tuple[str, str], ...]:
-    return (("", _("its own way")), *((each.value, each.value) for each in Persona if each is not Persona.NEUTRAL))
 
 
 def _code_label(outcome: Outcome) -> str:

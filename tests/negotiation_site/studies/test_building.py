@@ -110,6 +110,7 @@ def test_buttons_add_and_take_away_entries_and_lose_nothing(browser):
     assert 'value="Kept"' in page
     page = browser.post(reverse("study-new"), fields(value, do="add:quiz")).content.decode()
     assert page.count("Number of the right answer") == 2
+    assert '<option value="unyielding">says it will not move</option>' in page, "ways of talking stand in words"
     assert not Study.objects.exists()
 
 
