@@ -3,10 +3,13 @@
 import pytest
 
 from tests import fuzz
+from tests.agents.conftest import no_back_ends
+
+__all__ = ["no_back_ends"]  # a fixture of the agents' tests
 
 
 @pytest.mark.django_db
-def test_the_server_bears_what_is_thrown_at_it() -> None:
+def test_the_server_bears_what_is_thrown_at_it(no_back_ends: None) -> None:
     document = fuzz.run(inputs=300, seed=11)
     assert document["errors"] == []
     assert min(document["by_kind"].values()) > 5

@@ -73,7 +73,7 @@ def test_a_published_adapter_is_replaced_only_when_asked(run: Path, tmp_path: Pa
 def test_it_takes_only_the_seats_that_it_is_good_enough_for(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    words = ("--slug", "haggler", "--title", "Haggler")
+    words = ("--slug", "haggler", "--title", "Haggler", "--set", "market.roles=['seller', 'buyer']")
     assert ask(run, tmp_path / "to", *words, "--role", "seller") == 0
     ((_, card),) = adapters.cards(tmp_path / "to")
     assert card.roles == (Role.SELLER,)
