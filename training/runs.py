@@ -10,6 +10,8 @@ import platform
 import resource
 import shutil
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -141,21 +143,36 @@ def figures(path: Path, stage: str) -> dict[str, Any] | None:
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A folder that takes the place of `path` once it is finished; after an error `path` is as it was before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.parent / ".drafts"  # Out of sight of whoever lists the folders beside `path`.
-    draft, old = (aside / f"{path.name}.{os.getpid()}.{what}" for what in ("new", "old"))
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    with _PLACING:
+        aside.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f"{path.name}.", dir=aside))  # Two at a time have one each.
+    draft, old = work / "new", work / "old"
+    draft.mkdir()
     try:
         yield draft
-        if path.exists():
-            path.rename(old)
-        draft.rename(path)
+        with _PLACING:
+            _place(draft, path, old)
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-        if not any(aside.iterdir()):
-            aside.rmdir()
+        with _PLACING:
+            shutil.rmtree(work, ignore_errors=True)
+            if not any(aside.iterdir()):
+                aside.rmdir()
+
+
+_PLACING = threading.Lock()
+
+
+def _place(draft: Path, path: Path, old: Path) -> None:
+    """Put `draft` where `path` is, or leave `path` as it was."""
+    if path.exists():
+        path.rename(old)
+    try:
+        draft.rename(path)
+    except OSError:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
 
 
 def enter(path: Path, stage: str) -> None:

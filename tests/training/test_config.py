@@ -1,6 +1,7 @@
 """A typing error in a run's file must stop the run, not change it silently."""
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,29 @@ def test_a_resumed_run_forgets_what_it_will_measure_again(tmp_path: Path) -> Non
 def test_every_shipped_file_loads(file: Path) -> None:
     words = "protocol" in tomllib.loads(file.read_text(encoding="utf-8"))  # A language model's run file.
     assert (load_language(file) if words else load(file)).name
+
+
+def test_two_who_publish_the_same_folder_at_once_leave_one_of_them_whole(tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+
+    def publish(text: str) -> None:
+        for _ in range(20):
+            with runs.whole(target) as draft:
+                for name in ("card", "model"):
+                    (draft / name).write_text(text)
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(publish, text) for text in "abc"]:
+            done.result()
+    assert sorted(file.name for file in target.iterdir()) == ["card", "model"]
+    assert len({file.read_text() for file in target.iterdir()}) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_that_cannot_be_replaced_is_left_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    target.mkdir()
+    (target / "card").write_text("old")
+    with pytest.raises(FileNotFoundError), runs.whole(target) as draft:
+        draft.rename(tmp_path / "lost")
+    assert (target / "card").read_text() == "old"
