@@ -7,7 +7,6 @@ and is served from its run's folder (`python -m agents.inference --checkpoint`).
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -76,18 +75,14 @@ def publish(
         limits="English; one product between two, in turns; prices up to a few thousand. It compares numbers by "
         "habit and not by arithmetic, and knows no more of the goods than what it was told.",
     )
-    fresh = target.with_name(f"{slug}.{os.getpid()}.new")
-    fresh.mkdir(parents=True)
-    for name in (CONFIG, WEIGHTS):
-        shutil.copyfile(source / name, fresh / name)
-    for name in REPORT_FILES:
-        if (run / name).exists():
-            shutil.copyfile(run / name, fresh / name)
-    shutil.copyfile(file, (fresh / RUN_FILE).with_suffix(file.suffix))
-    (fresh / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
-    if target.exists():
-        shutil.rmtree(target)
-    fresh.rename(target)
+    with runs.whole(target) as draft:
+        for name in (CONFIG, WEIGHTS):
+            shutil.copyfile(source / name, draft / name)
+        for name in REPORT_FILES:
+            if (run / name).exists():
+                shutil.copyfile(run / name, draft / name)
+        shutil.copyfile(file, (draft / RUN_FILE).with_suffix(file.suffix))
+        (draft / "card.json").write_text(json.dumps(msgspec.to_builtins(card), indent=1) + "\n", encoding="utf-8")
     return card
 
 
