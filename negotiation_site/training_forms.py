@@ -203,7 +203,7 @@ def new(request: HttpRequest) -> HttpResponse:
             )
         run = services.launch(_wish(typed, ticked))
     except (*REFUSED, FormError) as error:
-        page = _page(typed, ticked=ticked, problem=str(error))
+        page = _page(typed, ticked=ticked, problem=_said(error))
         return render(request, "training/new.html", {"page": page, "preview": _preview(typed, ticked)}, status=400)
     messages.info(request, _("The run waits for its device; this page follows it."))
     return redirect("run", name=run.name)
@@ -543,7 +543,7 @@ def _preview(typed: Mapping[str, str], ticked: Sequence[str]) -> PreviewPage:
         services.check(config, wish)
         found = expectations.expect(config, wish.source)
     except (*REFUSED, FormError) as error:
-        return PreviewPage(problem=str(error))
+        return PreviewPage(problem=_said(error))
     if not found.rows:
         return PreviewPage(problem=_("This data set is empty: nothing of it can be imitated."))
     return PreviewPage(
@@ -604,6 +604,14 @@ def _left_out(found: expectations.Expected) -> str:
         "%(count)s negotiations are left out: their moves cannot be written in the words of this model.",
         gone,
     ) % {"count": count(gone)}
+
+
+def _said(error: Exception) -> str:
+    """A refusal as the form says it: a number by its label there, not by its key."""
+    sentence = str(error)
+    for key, label, _help in (*KNOBS, *LANGUAGE_KNOBS):
+        sentence = sentence.replace(key, f"“{label}”")
+    return sentence
 
 
 # --- What teaching a language model would take ------------------------------------------------------

@@ -66,6 +66,13 @@ def test_the_form_offers_what_there_is_and_names_what_there_is_not(client: Clien
     assert 'name="weight-linear"' in main
 
 
+def test_a_refused_number_is_named_as_the_form_names_it(client: Client) -> None:
+    for address in ("/runs/new/", "/runs/preview/"):
+        html = client.post(address, typed(**{"grpo.group": "1"})).content.decode()
+        assert "“Tries of each game” must be at least 2" in html
+        assert "grpo.group must" not in html
+
+
 def test_the_form_starts_in_a_market_that_fits_the_preset_and_with_what_that_would_take(client: Client) -> None:
     for slug, name, buyers in (("two", "A ladder of two", 2), ("six", "The newest ladder", 6)):
         setup.create_market(
