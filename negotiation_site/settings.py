@@ -20,6 +20,7 @@ The variables, with defaults that run on one machine with nothing set:
     PARLEY_INFERENCE      off: `manage.py lab` serves no language model (on where one is installed)
     PARLEY_INFERENCE_CHECKPOINTS
                           folders of checkpoints that `manage.py lab` serves too, separated as in PATH
+    PARLEY_VLLM           servers that runs of training may ask for answers, with spaces: see `training.presets`
     PARLEY_LLM_<NAME>_…   language models on any OpenAI-compatible server: see `agents.backends.config`
 
 No other module reads the environment for configuration. The engine and the agents' strategies take values, never this.

@@ -210,6 +210,11 @@ def _check_language(config: LanguageRun, wish: Wish) -> None:
             rewards.by_name(config.grpo.reward, role=role)
         except rewards.UnknownReward as error:
             raise RunError(str(error)) from error
+    server = config.sampling.vllm
+    if server and server.rstrip("/") not in presets.servers_named():
+        raise RunError(
+            f"This machine does not let a run ask {server!r}; whoever runs it names such servers in {presets.SERVERS_VARIABLE}."
+        )
     if problem := guards.missing_device(config.device):
         raise RunError(problem)
     model, device = capacity.shape(config.base), device_of(config)

@@ -169,6 +169,7 @@ def test_a_model_that_this_machine_cannot_hold_is_refused_with_what_it_needs_and
         ({"opponents": "threshold"}, "plays no seller"),
         ({"opponents": "narrator"}, "model_calls"),
         ({"changes": "market.values=lognormal:0.9:0.3"}, "lognormal"),
+        ({"changes": "sampling.vllm=http://169.254.169.254/"}, "PARLEY_VLLM"),
         ({"source": "corpus:lamps", "changes": "protocol=tools"}, "protocol=four_part"),
         (
             {"source": "corpus:lamps", "preset": "tiny", "role": "seller"},
@@ -187,6 +188,11 @@ def test_what_cannot_be_launched_is_refused_with_the_true_reason(
     problem = answer.content.decode().split('data-testid="problem">')[1].split("</p>")[0]
     assert sentence in problem, problem
     assert not Run.objects.exists()
+
+
+def test_a_server_that_the_administrator_named_may_be_asked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARLEY_VLLM", "http://gpu1:8000 http://gpu2:8000/")
+    assert launched(client, changes="sampling.vllm=http://gpu2:8000").sampling.vllm == "http://gpu2:8000"
 
 
 # --- What it is taught --------------------------------------------------------------------------------
