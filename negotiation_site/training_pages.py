@@ -710,7 +710,7 @@ def _report(folder: Path, card: dict[str, Any] | None) -> dict[str, Any]:
         "figures": (*_imitation_figures(imitation), *_learner_figures(learner)),
         "charts": _charts(runs.metrics(folder), learner),
         "compared": _compared(imitation, learner, tricks),
-        "measure": _("Seller's profit as a share of the first best, on games kept apart from training."),
+        "measure": _("The learner's profit as a share of the first best, on games kept apart from training."),
         "members": tuple(map(_member, (learner or {}).get("members", []))),
         "tricks": tuple(_trick(row) for row in tricks if row["trick"] != LINEAR_LADDER),
         "games": tuple(map(_game, (learner or {}).get("transcripts", []))),
