@@ -224,6 +224,9 @@ def number_name(side: Side, form: str, place: int) -> str:
 # --- Reading ----------------------------------------------------------------------------------------
 
 
+FEWEST_OF_SEVERAL = 2
+
+
 def spec_of(typed: Typed, *, slug: str = "") -> MarketSpec:
     """The market that was asked for; `slug` where it is fixed. Raises `FormError`.
 
@@ -274,6 +277,8 @@ def spec_of(typed: Typed, *, slug: str = "") -> MarketSpec:
         listed=bool(typed["listed"]),
         reveals_values=bool(typed["reveals"]),
     )
+    if spec.family == Family.MULTI_BUYER.value and spec.buyers is not None and spec.buyers < FEWEST_OF_SEVERAL:
+        errors.setdefault("buyers", _("Several buyers are two at least."))
     if errors:
         raise FormError(errors)
     return spec

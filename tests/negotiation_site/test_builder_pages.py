@@ -212,6 +212,7 @@ def test_the_preview_needs_no_name_and_says_what_is_wrong(client):
     for changes, sentence in (
         ({"values:uniform:LO:HI:0": "900"}, "must be below"),
         ({"buyers": "3"}, "A bilateral market has one buyer"),
+        ({"family": "multi_buyer", "buyers": "1"}, "Several buyers are two at least"),
         ({"turns": "x"}, "whole number"),
         ({"mechanism": "seller_turns"}, "alternating rounds"),
         ({"seller_agent": "oracle"}, "cannot sit in a market"),
