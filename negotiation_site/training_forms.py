@@ -83,7 +83,7 @@ PRESETS = {
 }
 ABOUT = {
     "tiny": _lazy("Built from nothing: it learns the words of the game and no other language. A processor is enough."),
-    "smollm2": _lazy("A language model that is taught an adapter, on a processor in hours."),
+    "smollm2": _lazy("A language model that is taught an adapter, on a processor within an hour or so."),
     "qwen3-8b": _lazy("A language model from a folder on this server; it needs graphics processors."),
     "qwen3-14b": _lazy("A language model from a folder on this server; it needs graphics processors."),
 }

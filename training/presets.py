@@ -79,6 +79,11 @@ def base_variable(preset_name: str) -> str:
     return f"PARLEY_BASE_{preset_name.upper().replace('-', '_')}"
 
 
+def base_named(preset_name: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The folder that this machine has for a preset's base; empty where none is named."""
+    return environment.get(base_variable(preset_name), "").strip()
+
+
 SERVERS_VARIABLE = "PARLEY_VLLM"
 """The environment variable that names the servers which a run from the site may ask for answers."""
 
@@ -86,8 +91,3 @@ SERVERS_VARIABLE = "PARLEY_VLLM"
 def servers_named(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     """Addresses of `trl vllm-serve` that this machine's administrator allows, with spaces between them."""
     return frozenset(address.rstrip("/") for address in environment.get(SERVERS_VARIABLE, "").split())
-
-
-def base_named(preset_name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The folder that this machine has for a preset's base; empty where none is named."""
-    return environment.get(base_variable(preset_name), "").strip()
